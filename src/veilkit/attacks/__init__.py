@@ -1,0 +1,1 @@
+"""Releases to evidence. One file per attack."""

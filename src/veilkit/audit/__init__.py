@@ -1,0 +1,1 @@
+"""Attack a release and report what leaks and what is kept."""

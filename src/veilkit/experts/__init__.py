@@ -1,0 +1,1 @@
+"""Models that judge or supervise, each owning its resize and normalisation."""

@@ -1,0 +1,51 @@
+"""Explicit lookup tables: a duplicate is rejected, an unknown name is answered with the known ones."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import Generic, TypeVar
+
+from veilkit.errors import UnknownNameError
+
+T = TypeVar("T")
+
+
+class Lookup(Mapping[str, T], Generic[T]):
+    """A read-only table from names to things of one kind.
+
+    >>> Lookup("colour", [("red", 1), ("green", 2)])["gren"]
+    Traceback (most recent call last):
+    ...
+    veilkit.errors.UnknownNameError: unknown colour 'gren'; did you mean 'green'? Known: green, red
+    """
+
+    def __init__(self, kind: str, entries: list[tuple[str, T]]) -> None:
+        self.kind = kind
+        self._entries: dict[str, T] = {}
+        for name, entry in entries:
+            if name in self._entries:
+                raise ValueError(f"the {kind} {name!r} is listed twice")
+            self._entries[name] = entry
+
+    def __getitem__(self, name: str) -> T:
+        try:
+            return self._entries[name]
+        except KeyError:
+            raise UnknownNameError(unknown_name(self.kind, name, self._entries)) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+
+def unknown_name(kind: str, name: str, known: Mapping[str, object]) -> str:
+    """The message that answers an unknown name with the nearest and all known ones."""
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else "."
+    return f"unknown {kind} {name!r}{hint} Known: {', '.join(sorted(known))}"

@@ -1,0 +1,1 @@
+"""Originals to releases. One file per system."""

@@ -1,0 +1,1 @@
+"""Tensors to numbers: pure functions."""

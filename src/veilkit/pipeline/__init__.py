@@ -1,0 +1,1 @@
+"""Files to files: safe reading, sanitised atomic writing, keys, manifest, ledger, resume."""

@@ -1,0 +1,1 @@
+"""The loops: progress, checkpoints, exact resume."""
