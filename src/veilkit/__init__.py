@@ -1,1 +1,26 @@
 """Protect pictures of people so that they stay useful, and prove how well it worked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from veilkit.pipeline.protect import Outcome as Outcome
+    from veilkit.pipeline.protect import protect as protect
+    from veilkit.version import __version__ as __version__
+
+# torch takes seconds to import: names are looked up when they are first used.
+_HOMES = {
+    "Outcome": "veilkit.pipeline.protect",
+    "protect": "veilkit.pipeline.protect",
+    "__version__": "veilkit.version",
+}
+__all__ = ["Outcome", "__version__", "protect"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'veilkit' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)

@@ -1,1 +1,15 @@
-"""Originals to releases. One file per system."""
+"""Originals to releases. One file per system; a new one is a line in this table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from veilkit.lookup import Lookup
+from veilkit.methods.base import Item, Method, bind
+from veilkit.methods.controls import Blur, Mask, Noise, Pixelate
+from veilkit.methods.mixing import MixUp, Patches
+
+_ALL: tuple[type[Method[Any]], ...] = (Blur, Pixelate, Noise, Mask, MixUp, Patches)
+METHODS: Lookup[type[Method[Any]]] = Lookup("method", [(method.name, method) for method in _ALL])
+
+__all__ = ["METHODS", "Item", "Method", "bind"]

@@ -1,0 +1,38 @@
+# What people and CI run. Each target sets up .venv when needed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: setup demo test lint bench claims clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "veilkit needs Python 3.11 or newer")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,onnx]'
+	touch $@
+
+demo: setup
+	rm -rf runs/demo
+	$(BIN)/veilkit demo runs/demo
+
+# One torch thread per process: two threads in one process collapse under load.
+test: setup
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+
+lint: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+bench: setup
+	$(BIN)/python benchmarks/run_all.py
+
+claims: setup
+	@$(BIN)/python benchmarks/claims.py --render
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info

@@ -1,0 +1,157 @@
+"""Model files: safetensors with a JSON config and a SHA-256 over everything; nothing else is loaded.
+
+A pickle can run code when it is opened, so no part of veilkit reads or writes one: weights, optimizer state and
+progress counters are all tensors or JSON.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as to_safetensors
+from torch import Tensor, nn
+
+from veilkit.errors import CheckpointError, DestinationError
+
+FORMAT = "veilkit-1"
+_LISTED = 6  # tensors named in a message before "and N more"
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What a model file holds. `kind` says what the tensors are for, `config` how to build their owner."""
+
+    kind: str
+    config: dict[str, Any]
+    tensors: dict[str, Tensor]
+    sha256: str
+
+
+def content_sha256(tensors: Mapping[str, Tensor], config: Mapping[str, Any], kind: str) -> str:
+    """SHA-256 (hex) of kind, config and every tensor's name, type, shape and bytes; the order does not matter."""
+    digest = hashlib.sha256()
+    for part in (FORMAT, kind, _canonical(config)):
+        digest.update(_framed(part.encode()))
+    for name in sorted(tensors):
+        tensor = tensors[name].detach().cpu().contiguous()
+        digest.update(_framed(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode()))
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
+
+def save_checkpoint(path: Path, tensors: Mapping[str, Tensor], config: Mapping[str, Any], kind: str) -> str:
+    """Write a model file and return its SHA-256.
+
+    The file appears under its name only when complete: a crash leaves the old one or none.
+    `config` must survive JSON (lists instead of tuples).
+    """
+    owned = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
+    sha256 = content_sha256(owned, config, kind)
+    metadata = {"format": FORMAT, "kind": kind, "config": _canonical(config), "sha256": sha256}
+    _write_atomically(Path(path), to_safetensors(owned, metadata))
+    return sha256
+
+
+def load_checkpoint(path: Path, kind: str, expected_sha256: str | None = None) -> Checkpoint:
+    """Read and verify a model file.
+
+    Raises CheckpointError for a file that is not one of ours, is of another kind, was altered since it was written,
+    or (with `expected_sha256`) is not the very one that was asked for.
+    """
+    path = Path(path)
+    metadata, tensors = _read(path)
+    if metadata.get("format") != FORMAT:
+        raise CheckpointError(
+            f"{path.name}: expected a model file of format {FORMAT!r}, but got {metadata.get('format')!r}; "
+            "was it written by veilkit?"
+        )
+    if metadata.get("kind") != kind:
+        raise CheckpointError(f"{path.name}: expected a model of kind {kind!r}, but got {metadata.get('kind')!r}")
+    try:
+        config = json.loads(metadata["config"])
+    except (KeyError, ValueError) as error:
+        raise CheckpointError(f"{path.name}: its config is not JSON; the file is damaged, fetch it again") from error
+    sha256 = content_sha256(tensors, config, kind)
+    if sha256 != metadata.get("sha256"):
+        raise CheckpointError(f"{path.name}: the content does not match its own SHA-256; damaged or altered")
+    if expected_sha256 is not None and sha256 != expected_sha256.lower():
+        raise CheckpointError(f"{path.name}: expected SHA-256 {expected_sha256.lower()}, but got {sha256}")
+    return Checkpoint(kind, config, tensors, sha256)
+
+
+def load_weights(module: nn.Module, tensors: Mapping[str, Tensor], source: str) -> None:
+    """Copy `tensors` into `module`, converting to its number types; every name and shape must agree.
+
+    `source` names the file in the message of the CheckpointError that lists what does not.
+    """
+    own = module.state_dict()
+    problems = [f"missing {name}" for name in own if name not in tensors]
+    problems += [f"unexpected {name}" for name in tensors if name not in own]
+    problems += [
+        f"{name} is {tuple(tensors[name].shape)} instead of {tuple(own[name].shape)}"
+        for name in own
+        if name in tensors and tensors[name].shape != own[name].shape
+    ]
+    if problems:
+        listed = "; ".join(problems[:_LISTED])
+        more = f"; and {len(problems) - _LISTED} more" if len(problems) > _LISTED else ""
+        raise CheckpointError(f"{source}: the tensors do not fit {type(module).__name__}: {listed}{more}")
+    module.load_state_dict(dict(tensors))
+
+
+def half_precision(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """float32 tensors as float16, for storage at half the size; `load_weights` turns them back."""
+    return {name: t.half() if t.dtype == torch.float32 else t for name, t in tensors.items()}
+
+
+def _canonical(config: Mapping[str, Any]) -> str:
+    return json.dumps(config, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _framed(data: bytes) -> bytes:
+    return len(data).to_bytes(8, "big") + data
+
+
+def _read(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
+    if not path.is_file():
+        raise CheckpointError(f"{path}: no such model file")
+    try:
+        with safe_open(path, framework="pt") as file:
+            return dict(file.metadata() or {}), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError) as error:
+        hint = "pickle files are not loaded" if _looks_pickled(path) else "it is damaged or of another format"
+        raise CheckpointError(f"{path.name}: not a safetensors file; {hint}") from error
+
+
+def _looks_pickled(path: Path) -> bool:
+    with path.open("rb") as file:
+        head = file.read(4)
+    return head[:1] == b"\x80" or head == b"PK\x03\x04"  # a bare pickle, or torch's archive around one
+
+
+def _write_atomically(path: Path, data: bytes) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                Path(name).unlink()
+            raise
+    except OSError as error:
+        raise DestinationError(f"cannot write {path}: {error.strerror or error}") from error

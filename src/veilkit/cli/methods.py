@@ -1,0 +1,34 @@
+"""`veilkit methods`: what there is, and what can be set."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(help="List and show protection methods.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_methods() -> None:
+    """List the methods."""
+    from veilkit.methods import METHODS
+
+    for name, method in METHODS.items():
+        typer.echo(f"{name:<12} {method.summary}")
+
+
+@app.command()
+def show(name: Annotated[str, typer.Argument(help="A method of `veilkit methods list`.")]) -> None:
+    """Show a method's presets and what can be set."""
+    import inspect
+
+    from veilkit.configs import as_dict
+    from veilkit.methods import METHODS
+
+    method = METHODS[name]
+    typer.echo(f"{name}: {inspect.cleandoc(method.__doc__ or '')}\n")
+    typer.echo(f"settings: {inspect.cleandoc(type(method.default).__doc__ or '')}\n")
+    for preset, config in method.preset_table().items():
+        typer.echo(f"preset {preset}: {json.dumps(as_dict(config))}")

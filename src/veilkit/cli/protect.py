@@ -1,0 +1,102 @@
+"""`veilkit protect`: a folder of pictures to a protected folder."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Names(StrEnum):
+    """How pictures are named in the release."""
+
+    pseudonyms = "pseudonyms"
+    keep = "keep"
+
+
+class ImageFormat(StrEnum):
+    """The format of the protected pictures."""
+
+    png = "png"
+    jpeg = "jpeg"
+
+
+REFUSED = 3  # the exit code of a run that did all it could and refused some pictures
+
+
+Source = Annotated[Path, typer.Argument(metavar="SRC", help="Folder of pictures, nested as it likes; never changed.")]
+Destination = Annotated[Path, typer.Argument(metavar="DST", help="Folder for the release: new, empty, or to resume.")]
+MethodName = Annotated[str, typer.Option("--method", help="How to protect: see `veilkit methods list`.")]
+Preset = Annotated[str | None, typer.Option(help="A named configuration of the method.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting of the method; may be repeated.")
+]
+KeyFile = Annotated[Path | None, typer.Option(help="Key file, made if absent.", show_default="DST.private/key")]
+Seed = Annotated[int | None, typer.Option(help="A public seed instead of a key, for research only.")]
+Workers = Annotated[int, typer.Option(help="Worker processes; 0 works in this one.", show_default="one per core")]
+NameChoice = Annotated[Names, typer.Option(help="Names in the release: keyed pseudonyms, or the pictures' own.")]
+Labels = Annotated[
+    str, typer.Option(help="Who is in a picture: auto, none, folder, market, pattern:REGEX or csv:FILE.")
+]
+FormatChoice = Annotated[ImageFormat, typer.Option("--format", help="Format of the release.")]
+MaxPixels = Annotated[int, typer.Option(min=1, help="Larger pictures are refused.")]
+
+
+def protect(
+    source: Source,
+    destination: Destination,
+    method: MethodName,
+    preset: Preset = None,
+    settings: Settings = None,
+    key: KeyFile = Annotated[Path | None, typer.Option(help="Key file, made if absent.", show_default="DST.private/key")]
+    seed: Seed = Annotated[int | None, typer.Option(help="A public seed instead of a key, for research only.")]
+    workers: Workers = -1,
+    names: NameChoice = Names.pseudonyms,
+    labels: Labels = Annotated[
+    str, typer.Option(help="Who is in a picture: auto, none, folder, market, pattern:REGEX or csv:FILE.")
+]
+    image_format: FormatChoice = ImageFormat.png,
+    max_pixels: MaxPixels = 50_000_000,
+) -> None:
+    """Protect every picture of a folder. A run that was stopped goes on when the same command is given again.
+
+    Exit code: 0 all pictures protected, 3 some were refused (the reasons are told), 2 an error, 130 interrupted.
+    """
+    from veilkit.configs import parse_settings
+    from veilkit.pipeline.protect import protect as run
+    from veilkit.pipeline.reading import Limits
+
+    if names is Names.keep:
+        typer.echo("Warning: the release keeps the pictures' own names; names often tell who somebody is.", err=True)
+    if seed is not None:
+        typer.echo("Warning: with a seed instead of a key, anyone can reproduce noise, masks and names.", err=True)
+    outcome = run(
+        source,
+        destination,
+        method,
+        preset=preset,
+        settings=parse_settings(settings or []),
+        key=key,
+        seed=seed,
+        names="kept" if names is Names.keep else "pseudonyms",
+        labels=labels,
+        image_format=image_format.value,
+        workers=workers if workers >= 0 else len(os.sched_getaffinity(0)),
+        limits=Limits(pixels=max_pixels),
+    )
+    refused = sum(outcome.refused.values())
+    typer.echo(f"{outcome.protected} pictures protected in {outcome.destination}")
+    if outcome.new_key:
+        typer.echo(f"A new key was made: {outcome.key_file}. Keep it secret, and apart from the release.")
+    if outcome.passed_over:
+        typer.echo(f"{outcome.passed_over} other files passed over: their names are not those of pictures")
+    if outcome.gone:
+        typer.echo(f"{outcome.gone} pictures of the release are no longer in the source; they were kept")
+    if refused:
+        typer.echo(f"{refused} pictures refused; {outcome.refusals} names them:", err=True)
+        for reason, count in outcome.refused.items():
+            typer.echo(f"  {count:>6}  {reason}", err=True)
+        raise typer.Exit(REFUSED)

@@ -1,0 +1,57 @@
+"""Any folder of pictures, nested as it likes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from veilkit.datasets.labels import labeller
+from veilkit.errors import DataError
+from veilkit.types import Record, Split
+
+IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".tif", ".tiff"})
+
+
+def is_image_name(name: str) -> bool:
+    """Whether a file name ends like a picture's."""
+    return os.path.splitext(name)[1].lower() in IMAGE_SUFFIXES  # noqa: PTH122 - Path() rejects hostile names
+
+
+def check_folder(root: Path) -> None:
+    """Raise unless `root` is a folder."""
+    if not root.is_dir():
+        raise DataError(f"expected a folder of pictures, but {root} is {'a file' if root.exists() else 'not there'}")
+
+
+def walk(root: Path) -> Iterator[tuple[str, bool]]:
+    """Every file below `root`: its relative path with "/" between parts, and whether its name is a picture's.
+
+    Links to folders are not followed (they may form loops). Memory is bounded by the depth of the tree.
+    """
+    check_folder(root)
+
+    def below(folder: str, prefix: str) -> Iterator[tuple[str, bool]]:
+        try:
+            entries = os.scandir(folder)
+        except OSError as error:
+            raise DataError(
+                f"a folder below {root} cannot be read ({error.strerror}); find {root} -type d ! -readable names it"
+            ) from None
+        with entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    yield from below(entry.path, f"{prefix}{entry.name}/")
+                elif not (entry.is_symlink() and entry.is_dir()):
+                    yield prefix + entry.name, is_image_name(entry.name)
+
+    yield from below(str(root), "")
+
+
+def load_folder(root: Path, labels: str = "auto", name: str = "all") -> Split:
+    """All pictures below `root` in the order of their paths, labelled as `labels` says (see `labels.labeller`)."""
+    label = labeller(labels, root)
+    paths = sorted((path for path, is_image in walk(root) if is_image), key=os.fsencode)
+    if not paths:
+        raise DataError(f"no pictures ({', '.join(sorted(IMAGE_SUFFIXES))}) below {root}")
+    return Split(name, root, tuple(Record(path, *label(path)) for path in paths))

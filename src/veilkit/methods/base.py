@@ -1,0 +1,90 @@
+"""What every protection method is: a frozen configuration, `fit`, `protect`, `save` and `load`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+from veilkit.checkpoint import load_checkpoint, save_checkpoint
+from veilkit.configs import as_dict, digest, with_settings
+from veilkit.lookup import Lookup
+from veilkit.rng import Randomness
+from veilkit.types import ImageBatch, Release, Split
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What a method may know of a picture before it is read: its unchanging name, and who is in it."""
+
+    name: str
+    identity: str | None = None
+
+
+C = TypeVar("C")
+
+
+class Method(ABC, Generic[C]):
+    """Turns originals into a release.
+
+    A subclass sets the class attributes and writes `protect`. Where `mixes` is False, an image's result depends on
+    that image alone. Where it is True, `groups` says which images are mixed, before anything is read, and
+    `protect` is given exactly one group. `random` says whether another key gives another result.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    default: ClassVar[Any]
+    presets: ClassVar[Mapping[str, Any]] = {}
+    mixes: ClassVar[bool] = False
+    random: ClassVar[bool] = False
+
+    def __init__(self, config: C | None = None) -> None:
+        self.config: C = self.default if config is None else config
+
+    @classmethod
+    def configured(cls, preset: str | None = None, settings: Mapping[str, object] | None = None) -> Self:
+        """The method with a named preset (None: its default) and single settings replaced."""
+        config = cls.default if preset is None else cls.preset_table()[preset]
+        return cls(with_settings(config, settings or {}))
+
+    @classmethod
+    def preset_table(cls) -> Lookup[C]:
+        """All presets; "default" is always among them."""
+        return Lookup(f"preset of {cls.name}", [("default", cls.default), *cls.presets.items()])
+
+    def fit(self, split: Split) -> Self:
+        """Learn from `split`. Nothing is learned unless a subclass says so."""
+        return self
+
+    def groups(self, items: Sequence[Item], *, rng: Randomness) -> Iterator[tuple[int, ...]]:
+        """Positions in `items` that are protected together; each position is in exactly one group."""
+        return ((index,) for index in range(len(items)))
+
+    @abstractmethod
+    def protect(self, batch: ImageBatch, *, rng: Randomness) -> Release:
+        """Protect a batch; every random value is derived from `rng`, a purpose and the item's name."""
+
+    def fingerprint(self) -> str:
+        """A hash of the method's name and configuration, and of what it has learned."""
+        return f"{self.name}:{digest(self.config)}"
+
+    def save(self, path: Path) -> None:
+        """Write configuration and weights as one checkpoint."""
+        save_checkpoint(path, {}, config=as_dict(self.config), kind=f"method/{self.name}")
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read what `save` wrote."""
+        checkpoint = load_checkpoint(path, kind=f"method/{cls.name}")
+        return cls(with_settings(cls.default, checkpoint.config))
+
+
+def bind(rng: Randomness, method: Method[Any]) -> Randomness:
+    """The randomness of one configured method.
+
+    Two releases of a picture under one key must never share noise: from x + 0.1 n and x + 0.2 n anyone finds x.
+    """
+    return rng.child("method", method.fingerprint())

@@ -1,0 +1,107 @@
+"""Controls that mix pictures of several people: mix-up, and patch recombination (PRO).
+
+Both are pixel-level relatives of FRO (FRO paper, Sec. 3.1 and Figure 7), and both can be undone: they are here to be
+measured against.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+
+from veilkit.configs import check_range
+from veilkit.methods.base import Item, Method
+from veilkit.methods.grouping import groups_of_people
+from veilkit.rng import Randomness
+from veilkit.types import ImageBatch, Release
+
+
+@dataclass(frozen=True, slots=True)
+class MixUpConfig:
+    """ratio: the share of a picture's own pixels (FRO, Figure 7: 0.9 to 0.5). people: pictures in a ring."""
+
+    ratio: float = 0.5
+    people: int = 8
+
+    def __post_init__(self) -> None:
+        check_range("ratio", self.ratio, 0.0, 1.0)
+        check_range("people", self.people, 2, 1000)
+
+
+class MixUp(Method[MixUpConfig]):
+    """Each picture blended with that of another person."""
+
+    name = "mixup"
+    summary = "every picture blended with another person's"
+    default = MixUpConfig()
+    presets = {f"r{ratio}": MixUpConfig(ratio=ratio / 10) for ratio in (9, 8, 7, 6, 5)}  # noqa: RUF012
+    mixes = True
+    random = True
+
+    def groups(self, items: Sequence[Item], *, rng: Randomness) -> Iterator[tuple[int, ...]]:
+        """Rings of different people."""
+        return iter(groups_of_people(items, self.config.people, rng=rng.child("groups"), method=self.name))
+
+    def protect(self, batch: ImageBatch, *, rng: Randomness) -> Release:
+        """Blend each image of the ring with the next: r x_i + (1 - r) x_(i+1)."""
+        ratio = self.config.ratio
+        mixed = ratio * batch.images + (1 - ratio) * batch.images.roll(-1, dims=0)
+        return Release(images=mixed.clamp(0, 1), source_index=tuple(range(len(batch))))
+
+
+@dataclass(frozen=True, slots=True)
+class PatchesConfig:
+    """The grid, how many people share one picture, and whether a patch may leave its place in the grid."""
+
+    rows: int = 8
+    columns: int = 4
+    people: int = 4
+    places: Literal["shuffled", "kept"] = "shuffled"
+
+    def __post_init__(self) -> None:
+        check_range("rows", self.rows, 1, 1000)
+        check_range("columns", self.columns, 1, 1000)
+        check_range("people", self.people, 2, 1000)
+
+
+class Patches(Method[PatchesConfig]):
+    """Patch recombination (PRO): pictures cut into a grid, the patches dealt out anew among several people.
+
+    The paper gives neither grid nor number of people; ours are in the configuration. With `places="kept"` a patch
+    only changes the picture, so that heads stay above feet.
+    """
+
+    name = "patches"
+    summary = "patch recombination (PRO): patches dealt out among several people's pictures"
+    default = PatchesConfig()
+    presets = {"kept": PatchesConfig(places="kept")}  # noqa: RUF012
+    mixes = True
+    random = True
+
+    def groups(self, items: Sequence[Item], *, rng: Randomness) -> Iterator[tuple[int, ...]]:
+        """Groups of different people."""
+        return iter(groups_of_people(items, self.config.people, rng=rng.child("groups"), method=self.name))
+
+    def protect(self, batch: ImageBatch, *, rng: Randomness) -> Release:
+        """Deal out the patches; every patch of the group is used once. Sides are padded to full patches, then cut."""
+        count, _, height, width = batch.images.shape
+        rows, columns = min(self.config.rows, height), min(self.config.columns, width)
+        padded = F.pad(batch.images, (0, -width % columns, 0, -height % rows), mode="replicate")
+        side, across = padded.shape[-2] // rows, padded.shape[-1] // columns
+        patches = padded.reshape(count, 3, rows, side, columns, across).permute(0, 2, 4, 1, 3, 5)
+        patches = patches.reshape(count, rows * columns, 3, side, across)
+        deal = rng.child("deal", *batch.items)
+        if self.config.places == "shuffled":
+            order = torch.from_numpy(deal.permutation(count * rows * columns))
+            dealt = patches.flatten(0, 1)[order].reshape(patches.shape)
+        else:
+            places = range(rows * columns)
+            orders = torch.stack([torch.from_numpy(deal.child(place).permutation(count)) for place in places], dim=1)
+            dealt = patches[orders, torch.arange(rows * columns)]
+        dealt = dealt.reshape(count, rows, columns, 3, side, across).permute(0, 3, 1, 4, 2, 5)
+        images = dealt.reshape(padded.shape)[:, :, :height, :width].contiguous()
+        return Release(images=images, source_index=tuple(range(count)))

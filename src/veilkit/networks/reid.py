@@ -1,0 +1,148 @@
+"""The Re-ID network: normalisation, backbone, pooling over bands, BNNeck and classifiers; and its model file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Self, cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from veilkit.checkpoint import half_precision, load_checkpoint, load_weights, save_checkpoint
+from veilkit.errors import CheckpointError, ConfigError
+from veilkit.networks.backbones import build_backbone
+from veilkit.networks.pooling import GeM
+
+REID_KIND = "reid"
+IMAGENET_MEAN = (0.485, 0.456, 0.406)
+IMAGENET_STD = (0.229, 0.224, 0.225)
+
+
+@dataclass(frozen=True, slots=True)
+class ReidNetworkConfig:
+    """What a Re-ID network is built from.
+
+    size: (height, width) the images are resized to. last_stride: of the backbone's last stage; AGW's is 1.
+    bands: into how many horizontal bands the last map is cut, once per entry: (1,) is one global feature as in AGW,
+    (1, 2) adds one feature for the upper and one for the lower body. reduced: length that each band's feature is
+    projected to; 0 keeps the backbone's. identities: classifier outputs; 0 for a network that only embeds.
+    """
+
+    backbone: str = "mobilenetv2"
+    size: tuple[int, int] = (128, 64)
+    last_stride: int = 1
+    bands: tuple[int, ...] = (1,)
+    reduced: int = 0
+    identities: int = 0
+    mean: tuple[float, float, float] = IMAGENET_MEAN
+    std: tuple[float, float, float] = IMAGENET_STD
+
+    def __post_init__(self) -> None:
+        if min(self.size) < 16:
+            raise ConfigError(f"size must be at least 16 x 16, but got {self.size[0]} x {self.size[1]}")
+        if self.last_stride not in (1, 2):
+            raise ConfigError(f"last_stride must be 1 or 2, but got {self.last_stride}")
+        if not self.bands or min(self.bands) < 1:
+            raise ConfigError(f"bands must name at least one positive count, but got {self.bands}")
+        if self.reduced < 0 or self.identities < 0:
+            raise ConfigError("reduced and identities must not be negative")
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """The config of a model file, where tuples are lists."""
+        try:
+            return cls(**{name: tuple(v) if isinstance(v, list) else v for name, v in values.items()})
+        except (TypeError, ConfigError) as error:
+            raise CheckpointError(f"the file's Re-ID config is not understood: {error}") from error
+
+
+class ReidOutput(NamedTuple):
+    """What training needs. pooled: (N, D) of each band, before BNNeck. logits: (N, identities) of each band."""
+
+    pooled: list[Tensor]
+    logits: list[Tensor]
+
+
+class BandHead(nn.Module):
+    """Pooling, an optional projection, BNNeck without bias and a classifier without bias, for one band."""
+
+    def __init__(self, channels: int, reduced: int, identities: int) -> None:
+        super().__init__()
+        features = reduced or channels
+        self.pool = GeM()
+        self.reduce = nn.Linear(channels, reduced, bias=False) if reduced else nn.Identity()
+        self.neck = nn.BatchNorm1d(features)
+        self.neck.bias.requires_grad_(False)
+        self.classifier = nn.Linear(features, identities, bias=False) if identities else None
+        if self.classifier is not None:
+            nn.init.normal_(self.classifier.weight, std=0.001)
+
+    def forward(self, maps: Tensor) -> tuple[Tensor, Tensor]:
+        """(N, C, H, W) -> features before and after BNNeck, each (N, D)."""
+        pooled = cast(Tensor, self.reduce(self.pool(maps)))
+        return pooled, cast(Tensor, self.neck(pooled))
+
+
+class ReidNetwork(nn.Module):
+    """Images float NCHW in [0, 1] of any size; resizing and normalisation happen inside."""
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, config: ReidNetworkConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.register_buffer("mean", torch.tensor(config.mean)[:, None, None], persistent=False)
+        self.register_buffer("std", torch.tensor(config.std)[:, None, None], persistent=False)
+        self.backbone = build_backbone(config.backbone, size=config.size, last_stride=config.last_stride)
+        self.heads = nn.ModuleList(
+            BandHead(self.backbone.channels, config.reduced, config.identities) for _ in range(sum(config.bands))
+        )
+
+    def embed(self, images: Tensor) -> Tensor:
+        """(N, 3, H, W) in [0, 1] -> (N, D) features after BNNeck, all bands in a row; not L2-normalised."""
+        return torch.cat([neck for _, neck in self._features(images, self.config.size)], 1)
+
+    def forward(self, images: Tensor, size: tuple[int, int] | None = None) -> ReidOutput:
+        """Features and logits for training; `size` replaces the config's for progressive resizing."""
+        features = self._features(images, size or self.config.size)
+        logits = [
+            cast(BandHead, head).classifier(neck)
+            for head, (_, neck) in zip(self.heads, features, strict=True)
+            if cast(BandHead, head).classifier is not None
+        ]
+        return ReidOutput([pooled for pooled, _ in features], logits)
+
+    def _features(self, images: Tensor, size: tuple[int, int]) -> list[tuple[Tensor, Tensor]]:
+        if images.shape[2:] != torch.Size(size):
+            shrinks = images.shape[2] > size[0]
+            images = F.interpolate(images, size=size, mode="bilinear", align_corners=False, antialias=shrinks)
+        normalised = ((images - self.mean) / self.std).contiguous(memory_format=torch.channels_last)
+        maps = self.backbone(normalised)
+        bands = [band for count in self.config.bands for band in split_bands(maps, count)]
+        return [head(band) for head, band in zip(self.heads, bands, strict=True)]
+
+
+def split_bands(maps: Tensor, count: int) -> list[Tensor]:
+    """(N, C, H, W) -> `count` horizontal bands of nearly equal height that together cover the map."""
+    height = maps.shape[2]
+    edges = [round(i * height / count) for i in range(count + 1)]
+    return [maps[:, :, top:bottom] for top, bottom in zip(edges, edges[1:], strict=False)]
+
+
+def save_reid(path: Path, network: ReidNetwork, *, half: bool = False) -> str:
+    """Write the network without its classifiers (they name the training people) and return the SHA-256."""
+    tensors = {name: t for name, t in network.state_dict().items() if ".classifier." not in name}
+    config = {**asdict(network.config), "identities": 0}
+    return save_checkpoint(path, half_precision(tensors) if half else tensors, config, REID_KIND)
+
+
+def load_reid(path: Path, expected_sha256: str | None = None) -> ReidNetwork:
+    """The network of a model file, in evaluation mode and float32, without classifiers."""
+    checkpoint = load_checkpoint(path, REID_KIND, expected_sha256)
+    network = ReidNetwork(ReidNetworkConfig.from_dict(checkpoint.config))
+    load_weights(network, checkpoint.tensors, Path(path).name)
+    return network.eval().to(memory_format=torch.channels_last)

@@ -1,0 +1,140 @@
+"""Worker processes on this machine.
+
+Each is a fresh interpreter at the other end of a socket rather than a `multiprocessing` child, so that a caller's
+script needs no `if __name__ == "__main__"`, and a decoder that crashes on a hostile file takes one worker with it,
+not the run.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
+from typing import Any, TypeAlias
+
+from veilkit.errors import WorkerError
+from veilkit.pipeline.ledger import Entry
+from veilkit.pipeline.work import Job, Task, Worker
+
+Handler: TypeAlias = Callable[[tuple[Entry, ...]], None]
+_AHEAD = 2  # tasks that a worker holds, so that it never waits for the next
+_DEATHS = 5  # deaths in a row, with no task done between them, that are not the pictures' fault
+
+
+def run(job: Job, tasks: Iterator[Task], handle: Handler, *, workers: int) -> None:
+    """Do all tasks in `workers` processes, or with 0 in this one; `handle` is called here with each result."""
+    if workers == 0:
+        worker = Worker(job)
+        for task in tasks:
+            handle(worker.run(task))
+        return
+    with ExitStack() as stack:
+        _Pool([stack.enter_context(_Process(job)) for _ in range(workers)], tasks, handle).run()
+
+
+class _Pool:
+    """Deals tasks to processes and results to the handler; replaces processes that die."""
+
+    def __init__(self, processes: list[_Process], tasks: Iterator[Task], handle: Handler) -> None:
+        self._processes, self._tasks, self._handle = processes, tasks, handle
+        self._again: deque[Task] = deque()
+        self._deaths = 0
+
+    def run(self) -> None:
+        for process in self._processes:
+            self._feed(process)
+        while busy := {process.connection: process for process in self._processes if process.held}:
+            for ready in wait(list(busy)):
+                process = busy[ready]  # type: ignore[index]
+                try:
+                    result = process.take()
+                except (EOFError, ConnectionResetError):
+                    self._bury(process)
+                else:
+                    self._deaths = 0
+                    self._handle(result)
+                self._feed(process)
+
+    def _feed(self, process: _Process) -> None:
+        while len(process.held) < _AHEAD:
+            task = self._again.popleft() if self._again else next(self._tasks, None)
+            if task is None:
+                return
+            process.give(task)
+
+    def _bury(self, process: _Process) -> None:
+        """Try the dead worker's tasks again; the one that it died on, only once."""
+        cause = process.stop()
+        self._deaths += 1
+        if self._deaths >= _DEATHS:
+            raise WorkerError(
+                f"worker processes died {self._deaths} times in a row ({cause}): is there enough memory? "
+                "Run the same command again, with fewer workers"
+            )
+        culprit, *others = process.held
+        process.held.clear()
+        self._again.extend(others)
+        if culprit.retried:
+            reason = f"a worker process died on it twice ({cause})"
+            self._handle(tuple(replace(entry, state="refused", reason=reason) for entry in culprit.entries))
+        else:
+            self._again.appendleft(replace(culprit, retried=True))
+        process.start()
+
+
+class _Process:
+    """One worker process, and the tasks that it has been given and has not answered, oldest first."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self.held: deque[Task] = deque()
+
+    def __enter__(self) -> _Process:
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        self.connection: Connection[Any, Any]
+        self.connection, theirs = Pipe()
+        with theirs:
+            self._child = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+                [sys.executable, "-m", "veilkit.pipeline.engines.child", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+            )
+        self._send(self._job)
+
+    def give(self, task: Task) -> None:
+        self.held.append(task)
+        self._send(task)
+
+    def take(self) -> tuple[Entry, ...]:
+        """The result of the oldest task; errors that end the run are raised here as they were there."""
+        result = self.connection.recv()
+        if isinstance(result, BaseException):
+            raise result
+        self.held.popleft()
+        entries: tuple[Entry, ...] = result
+        return entries
+
+    def stop(self) -> str:
+        """End the process; says how it ended."""
+        self.connection.close()
+        if self._child.poll() is None:
+            self._child.terminate()
+        code = self._child.wait()
+        return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+    def _send(self, message: object) -> None:
+        with suppress(BrokenPipeError, ConnectionResetError):  # it has died: reading its answer will say so
+            self.connection.send(message)

@@ -1,0 +1,75 @@
+"""The secret under which a release is made: pseudonyms, noise, masks and permutations derive from it."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import os
+import re
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from veilkit.errors import DestinationError, KeyFileError
+from veilkit.rng import Randomness
+
+_HEADER = "veilkit-key-1"
+_LINE = re.compile(rf"{_HEADER} ([0-9a-f]{{64}})\n?")
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A secret key, or a public seed in its place."""
+
+    randomness: Randomness
+    seed: int | None = None
+
+    @classmethod
+    def from_seed(cls, seed: int) -> Key:
+        """A seed instead of a key, for research: anyone can reproduce the release."""
+        return cls(Randomness.from_seed(seed), seed)
+
+    def pseudonym(self, path: str) -> str:
+        """The name of a picture in the release: 26 letters and digits that tell nothing without the key."""
+        return base64.b32encode(self.randomness.tag("pseudonym", path)[:16]).decode().rstrip("=").lower()
+
+    def commitment(self) -> str:
+        """A hash that identifies the key and does not reveal it."""
+        return self.randomness.tag("commitment").hex()
+
+    def matches(self, commitment: str) -> bool:
+        """Whether this is the key that a manifest names."""
+        return hmac.compare_digest(self.commitment(), commitment)
+
+
+def read_key(file: Path) -> Key:
+    """Read a key file."""
+    try:
+        text = file.read_text(encoding="ascii")
+    except FileNotFoundError:
+        raise KeyFileError(f"there is no key file {file}; name the one that the release was made with") from None
+    except OSError as error:
+        raise KeyFileError(f"the key file {file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        text = ""
+    found = _LINE.fullmatch(text)
+    if not found:
+        raise KeyFileError(f"{file} is not a key file: expected one line '{_HEADER}' and 64 hexadecimal digits")
+    return Key(Randomness(bytes.fromhex(found[1])))
+
+
+def read_or_create_key(file: Path) -> tuple[Key, bool]:
+    """Read a key file, or make one that only its owner may read; the second value says whether it is new."""
+    if file.exists():
+        return read_key(file), False
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as out:
+            out.write(f"{_HEADER} {secrets.token_hex(32)}\n")
+            out.flush()
+            os.fsync(out.fileno())
+    except FileExistsError:
+        return read_key(file), False
+    except OSError as error:
+        raise DestinationError(f"the key file {file} cannot be written: {error.strerror}") from None
+    return read_key(file), True

@@ -1,0 +1,163 @@
+"""The private ledger of a release: what became of every picture. It lies beside the key, never in the release.
+
+SQLite, because it must survive a kill at any moment, be read in any order, and not grow in memory.
+"""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self, TypeAlias
+
+from veilkit.errors import DestinationError
+
+State: TypeAlias = Literal["waiting", "done", "refused"]
+_PAGE = 256  # rows held in memory at once
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS pictures (
+    output BLOB PRIMARY KEY,
+    source BLOB NOT NULL UNIQUE,
+    identity TEXT,
+    camera TEXT,
+    present INTEGER NOT NULL DEFAULT 1,
+    state TEXT NOT NULL DEFAULT 'waiting',
+    recipe TEXT,
+    source_sha256 TEXT,
+    output_sha256 TEXT,
+    reason TEXT
+) WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One picture: paths relative to the source and the release; hashes and reason once it has been dealt with."""
+
+    source: str
+    output: str
+    identity: str | None = None
+    camera: str | None = None
+    state: State = "waiting"
+    recipe: str | None = None
+    source_sha256: str | None = None
+    output_sha256: str | None = None
+    reason: str | None = None
+
+
+_COLUMNS = "source, output, identity, camera, state, recipe, source_sha256, output_sha256, reason"
+
+
+class Ledger:
+    """The ledger file of one release; one run at a time may hold it open."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def __enter__(self) -> Self:
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._lock = os.open(self.file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise DestinationError(f"the ledger {self.file} cannot be written: {error.strerror}") from None
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._lock)
+            raise DestinationError("another run is writing this release: wait for it, or stop it first") from None
+        self._db = sqlite3.connect(self.file, isolation_level=None)
+        try:
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            self._db.executescript(_SCHEMA)
+        except sqlite3.DatabaseError:
+            self._close()
+            raise DestinationError(f"{self.file} is no ledger, or is damaged: move it away to begin anew") from None
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        self._db.close()
+        os.close(self._lock)
+
+    def about(self) -> dict[str, str]:
+        """What the release is: method, configuration, source."""
+        return dict(self._db.execute("SELECT name, value FROM about"))
+
+    def describe(self, **facts: str) -> None:
+        """Note what the release is."""
+        self._db.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", facts.items())
+
+    def clear(self) -> None:
+        """Forget everything: another release begins."""
+        self._db.executescript("DELETE FROM pictures; DELETE FROM about;")
+
+    def enrol(self, entries: Iterator[Entry]) -> None:
+        """Note the pictures now in the source. Known ones keep what is known of them; others are marked as gone."""
+        self._db.execute("BEGIN")
+        self._db.execute("UPDATE pictures SET present = 0")
+        self._db.executemany(
+            "INSERT INTO pictures (output, source, identity, camera) VALUES (?, ?, ?, ?) ON CONFLICT (source) "
+            "DO UPDATE SET present = 1, identity = excluded.identity, camera = excluded.camera",
+            ((os.fsencode(e.output), os.fsencode(e.source), e.identity, e.camera) for e in entries),
+        )
+        self._db.execute("COMMIT")
+
+    def record(self, entries: Sequence[Entry]) -> None:
+        """Note what became of some pictures, all or none of them."""
+        self._db.execute("BEGIN")
+        self._db.executemany(
+            "UPDATE pictures SET state = ?, recipe = ?, source_sha256 = ?, output_sha256 = ?, reason = ? "
+            "WHERE source = ?",
+            ((e.state, e.recipe, e.source_sha256, e.output_sha256, e.reason, os.fsencode(e.source)) for e in entries),
+        )
+        self._db.execute("COMMIT")
+
+    def entries(self, state: State | None = None, *, present: bool = True) -> Iterator[Entry]:
+        """The pictures in the order of their names in the release, a page at a time."""
+        last = b""
+        while True:
+            rows = self._db.execute(
+                f"SELECT {_COLUMNS} FROM pictures WHERE output > ? AND present >= ? AND (? IS NULL OR state = ?) "  # noqa: S608
+                f"ORDER BY output LIMIT {_PAGE}",
+                (last, int(present), state, state),
+            ).fetchall()
+            for row in rows:
+                last = row[1]
+                yield Entry(os.fsdecode(row[0]), os.fsdecode(row[1]), *row[2:])
+            if len(rows) < _PAGE:
+                return
+
+    def count(self, state: State | None = None, *, present: bool = True) -> int:
+        """How many pictures there are (in that state)."""
+        query = "SELECT COUNT(*) FROM pictures WHERE present >= ? AND (? IS NULL OR state = ?)"
+        return int(self._db.execute(query, (int(present), state, state)).fetchone()[0])
+
+    def gone(self) -> int:
+        """How many protected pictures are no longer in the source."""
+        query = "SELECT COUNT(*) FROM pictures WHERE present = 0 AND state = 'done'"
+        return int(self._db.execute(query).fetchone()[0])
+
+    def refusals(self) -> Iterator[tuple[str, str]]:
+        """The pictures that could not be protected as they are now, and why."""
+        query = "SELECT source, reason FROM pictures WHERE present = 1 AND reason IS NOT NULL ORDER BY source"
+        for source, reason in self._db.execute(query):
+            yield os.fsdecode(source), reason
+
+    def write_refusals(self, file: Path) -> None:
+        """List the refused pictures and the reasons as CSV, for their owner."""
+        with file.open("w", newline="", encoding="utf-8", errors="surrogateescape") as out:
+            writer = csv.writer(out)
+            writer.writerow(("source", "reason"))
+            writer.writerows(self.refusals())

@@ -1,0 +1,252 @@
+"""Protect a folder: scan, group, work, record, and write the manifest last."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+from veilkit.configs import as_dict
+from veilkit.datasets.folder import check_folder, walk
+from veilkit.datasets.labels import labeller
+from veilkit.errors import ConfigError, DataError, DestinationError, UsageError
+from veilkit.methods import METHODS, Item, Method, bind
+from veilkit.pipeline.engines import local
+from veilkit.pipeline.key import Key, read_or_create_key
+from veilkit.pipeline.ledger import Entry, Ledger
+from veilkit.pipeline.manifest import MANIFEST, SUMS, Manifest, write_sums
+from veilkit.pipeline.naming import Names, kept_names, pseudonyms
+from veilkit.pipeline.reading import Limits
+from veilkit.pipeline.work import Job, Task, item_name
+from veilkit.pipeline.writing import SUFFIX, Format, write_atomically
+from veilkit.progress import Progress
+from veilkit.version import __version__
+
+SCRATCH = ".veilkit"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run did. `refused` counts pictures by reason; `refusals` is the private list that names them."""
+
+    destination: Path
+    key_file: Path | None
+    new_key: bool
+    ledger: Path
+    protected: int
+    passed_over: int
+    gone: int
+    refused: Mapping[str, int]
+    refusals: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where a run reads and writes."""
+
+    source: Path
+    destination: Path
+    private: Path
+    key_file: Path | None
+
+    @property
+    def scratch(self) -> Path:
+        return self.destination / SCRATCH
+
+
+def protect(
+    source: str | Path,
+    destination: str | Path,
+    method: str | Method[Any],
+    *,
+    preset: str | None = None,
+    settings: Mapping[str, object] | None = None,
+    key: str | Path | None = None,
+    seed: int | None = None,
+    names: Names = "pseudonyms",
+    labels: str = "auto",
+    image_format: Format = "png",
+    workers: int = 0,
+    limits: Limits | None = None,
+) -> Outcome:
+    """Protect every picture below `source` and write the release to `destination`.
+
+    method: a name of the table of methods (with `preset` and `settings`), or a method of your own.
+    key: a secret key file, made if absent; by default `DESTINATION.private/key`. seed: a public seed in its place.
+    names: "pseudonyms", or "kept" for the pictures' own paths. labels: who is in a picture (see `datasets.labels`).
+    workers: processes to work in; 0 works in this one.
+
+    A run that was stopped goes on when it is called again; what is done and unchanged is not done again. Pictures
+    that cannot be read are refused one by one, and the rest is done.
+    """
+    chosen = _method(method, preset, settings)
+    places = _places(Path(source), Path(destination), key, seed)
+    if names not in get_args(Names) or image_format not in SUFFIX or workers < 0:
+        raise ConfigError("names must be pseudonyms or kept, image_format png or jpeg, and workers at least 0")
+    labeller(labels, places.source)  # before anything is made on disk
+    secret, new_key = _secret(places, seed)
+    try:
+        with Ledger(_ledger_file(places, secret)) as ledger:
+            _open_release(places, ledger, chosen, image_format, names)
+            passed_over = _enrol(places, ledger, secret, names, labels, image_format)
+            job = Job(
+                chosen, secret.randomness, places.source, places.destination, places.scratch, image_format,
+                limits or Limits(),
+            )  # fmt: skip
+            _work(job, ledger, workers)
+            _close_release(places, ledger, secret, chosen, image_format, names)
+            refused = Counter(reason.partition(":")[0] for _, reason in ledger.refusals())
+            refusals = ledger.file.with_suffix(".refused.csv")
+            ledger.write_refusals(refusals) if refused else refusals.unlink(missing_ok=True)
+            return Outcome(
+                places.destination,
+                places.key_file,
+                new_key,
+                ledger.file,
+                ledger.count("done"),
+                passed_over,
+                ledger.gone(),
+                dict(refused.most_common()),
+                refusals if refused else None,
+            )
+    except sqlite3.OperationalError as error:
+        raise DestinationError(f"the ledger in {places.private} cannot be written: {error}") from None
+
+
+def _method(method: str | Method[Any], preset: str | None, settings: Mapping[str, object] | None) -> Method[Any]:
+    if isinstance(method, str):
+        return METHODS[method].configured(preset, settings)
+    if preset is not None or settings:
+        raise UsageError("preset and settings go with a method's name; configure your own method before")
+    return method
+
+
+def _places(source: Path, destination: Path, key: str | Path | None, seed: int | None) -> _Places:
+    check_folder(source)
+    source, destination = source.resolve(), destination.resolve()
+    if destination == source or source in destination.parents or destination in source.parents:
+        raise UsageError(f"source and destination must lie apart, but got {source} and {destination}")
+    if key is not None and seed is not None:
+        raise UsageError("give a key or a seed, not both")
+    beside = destination.with_name(destination.name + ".private")
+    key_file = None if seed is not None else Path(key).resolve() if key is not None else beside / "key"
+    private = beside if key_file is None else key_file.parent
+    for folder in (source, destination):
+        if private == folder or folder in private.parents:
+            raise UsageError(f"the key must be kept apart from the pictures, but {private} is in {folder}")
+    return _Places(source, destination, private, key_file)
+
+
+def _secret(places: _Places, seed: int | None) -> tuple[Key, bool]:
+    if seed is not None:
+        return Key.from_seed(seed), False
+    assert places.key_file is not None
+    return read_or_create_key(places.key_file)
+
+
+def _ledger_file(places: _Places, secret: Key) -> Path:
+    """One ledger per key and destination, so that one key may serve many releases."""
+    stem = places.key_file.name if places.key_file else "seed"
+    return places.private / f"{stem}.{secret.randomness.tag('ledger', str(places.destination)).hex()[:12]}.ledger"
+
+
+def _open_release(places: _Places, ledger: Ledger, method: Method[Any], image_format: Format, names: Names) -> None:
+    """Make the destination ready, or refuse it where it holds something else than this release."""
+    facts = {"method": method.fingerprint(), "format": image_format, "names": names, "source": str(places.source)}
+    before = ledger.about()
+    try:
+        empty = not places.destination.exists() or not any(places.destination.iterdir())
+        if not empty and before != facts:
+            different = sorted(name for name in facts if before.get(name) != facts[name])
+            what = (
+                f"a release with another {', '.join(different)}" if before else "files that are not of this release"
+            )
+            raise DestinationError(f"{places.destination} holds {what}: choose a new or empty folder")
+        if before != facts:
+            ledger.clear()
+        places.scratch.mkdir(parents=True, exist_ok=True)
+        for leftover in places.scratch.iterdir():
+            leftover.unlink(missing_ok=True)
+        (places.destination / MANIFEST).unlink(missing_ok=True)  # it stands only in a finished release
+    except OSError as error:
+        raise DestinationError(f"{places.destination} cannot be written: {error.strerror}") from None
+    ledger.describe(**facts)
+
+
+def _enrol(places: _Places, ledger: Ledger, secret: Key, names: Names, labels: str, image_format: Format) -> int:
+    """Note every picture of the source in the ledger; returns how many other files were passed over."""
+    label, suffix, passed_over = labeller(labels, places.source), SUFFIX[image_format], 0
+
+    def pictures() -> Iterator[str]:
+        nonlocal passed_over
+        for path, is_image in walk(places.source):
+            if is_image:
+                yield path
+            else:
+                passed_over += 1
+
+    name = pseudonyms(secret, suffix) if names == "pseudonyms" else kept_names(pictures(), suffix)
+    passed_over = 0
+    ledger.enrol(Entry(path, name(path), *label(path)) for path in pictures())
+    if not ledger.count():
+        raise DataError(f"there are no pictures below {places.source}")
+    return passed_over
+
+
+def _work(job: Job, ledger: Ledger, workers: int) -> None:
+    if job.method.mixes:
+        with Progress(ledger.count(), "checking") as progress:
+            _run(job, (Task((entry,), check=True) for entry in ledger.entries()), ledger, workers, progress)
+    with Progress(ledger.count(), "protecting") as progress:
+        _run(job, _tasks(job, ledger, progress), ledger, workers, progress)
+
+
+def _run(job: Job, tasks: Iterator[Task], ledger: Ledger, workers: int, progress: Progress) -> None:
+    def handle(entries: tuple[Entry, ...]) -> None:
+        ledger.record(entries)
+        progress.advance(len(entries))
+
+    local.run(job, tasks, handle, workers=workers)
+
+
+def _tasks(job: Job, ledger: Ledger, progress: Progress) -> Iterator[Task]:
+    """Single pictures in the order of their names in the release, or the groups of a method that mixes."""
+    if not job.method.mixes:
+        yield from (Task((entry,)) for entry in ledger.entries())
+        return
+    entries = [entry for entry in ledger.entries() if entry.reason is None]
+    progress.advance(ledger.count() - len(entries))
+    items = [Item(item_name(entry.source, entry.source_sha256 or ""), entry.identity) for entry in entries]
+    for group in job.method.groups(items, rng=bind(job.randomness, job.method)):
+        yield Task(tuple(entries[index] for index in group))
+
+
+def _close_release(
+    places: _Places, ledger: Ledger, secret: Key, method: Method[Any], image_format: Format, names: Names
+) -> None:
+    """Write hashes and manifest; from here on the release is finished."""
+    done = ((entry.output, entry.output_sha256 or "") for entry in ledger.entries("done", present=False))
+    try:
+        draft = places.scratch / SUMS
+        sums = write_sums(draft, done)
+        draft.replace(places.destination / SUMS)
+        manifest = Manifest(
+            veilkit=__version__,
+            method=method.name,
+            config=as_dict(method.config),
+            key_commitment=secret.commitment() if secret.seed is None else None,
+            seed=secret.seed,
+            reproducible_by="the key's holder" if secret.seed is None else "anyone",
+            names=names,
+            image_format=image_format,
+            files=ledger.count("done", present=False),
+            sums_sha256=sums,
+        )
+        write_atomically(places.destination / MANIFEST, manifest.text().encode(), places.scratch, durable=True)
+        shutil.rmtree(places.scratch)
+    except OSError as error:
+        raise DestinationError(f"{places.destination} cannot be written: {error.strerror}") from None

@@ -1,0 +1,146 @@
+"""The work of a run, cut into tasks that any process can do: read, protect, encode, write."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from veilkit.errors import DataError, RefusedImage, VeilkitError
+from veilkit.methods import Method, bind
+from veilkit.pipeline.ledger import Entry
+from veilkit.pipeline.reading import Limits, decode, read_bytes, sha256
+from veilkit.pipeline.writing import Format, encode, to_pixels, write_atomically
+from veilkit.rng import Randomness
+from veilkit.types import ImageBatch
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What all tasks of a run share. `scratch` is on the file system of `destination`."""
+
+    method: Method[Any]
+    randomness: Randomness
+    source: Path
+    destination: Path
+    scratch: Path
+    image_format: Format
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Pictures to be protected together; with `check`, only to be read, to learn which of them can be."""
+
+    entries: tuple[Entry, ...]
+    check: bool = False
+    retried: bool = False
+
+
+def item_name(source: str, source_sha256: str) -> str:
+    """The name from which a picture's random values derive.
+
+    It holds the content as well as the path: another picture under an old name must not get the old noise.
+    """
+    return f"{source}\0{source_sha256}"
+
+
+class Worker:
+    """Does the tasks of one job in this process."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self._rng = bind(job.randomness, job.method)
+
+    def run(self, task: Task) -> tuple[Entry, ...]:
+        """What became of each picture of the task. Only a destination that cannot be written raises."""
+        read: list[tuple[Entry, bytes]] = []
+        refused: list[Entry] = []
+        for entry in task.entries:
+            try:
+                data = read_bytes(self.job.source / entry.source, self.job.limits)
+                read.append((dataclasses.replace(entry, source_sha256=sha256(data), reason=None), data))
+            except RefusedImage as refusal:
+                refused.append(_refused(entry, refusal.reason))
+        recipes = self._recipes([entry for entry, _ in read])
+        kept: list[Entry] = []
+        if not task.check and all(
+            self._is_kept(entry, recipe) for (entry, _), recipe in zip(read, recipes, strict=True)
+        ):
+            kept, read = [entry for entry, _ in read], []
+        decoded: list[tuple[Entry, NDArray[np.uint8]]] = []
+        for entry, data in read:
+            try:
+                decoded.append((entry, decode(data, self.job.limits)))
+            except RefusedImage as refusal:
+                refused.append(_refused(entry, refusal.reason))
+        if task.check:
+            return (*(entry for entry, _ in decoded), *refused)
+        if refused and self.job.method.mixes:
+            reason = "a picture that it was to be mixed with has changed: run the same command again"
+            return (*(_refused(entry, reason) for entry, _ in decoded), *refused)
+        return (*kept, *(self._protect(decoded) if decoded else ()), *refused)
+
+    def _recipes(self, entries: list[Entry]) -> list[str]:
+        """For each picture a hash of all that its result depends on, except for the key."""
+        names = [item_name(entry.source, entry.source_sha256 or "") for entry in entries]
+        sources = ["\0\0".join(names)] * len(names) if self.job.method.mixes else names
+        head = f"{self.job.method.fingerprint()} {self.job.image_format}\0\0"
+        return [sha256((head + source).encode("utf-8", "surrogateescape")) for source in sources]
+
+    def _is_kept(self, entry: Entry, recipe: str) -> bool:
+        """Whether the release already holds the result, whole."""
+        if entry.state != "done" or entry.recipe != recipe:
+            return False
+        try:
+            return sha256((self.job.destination / entry.output).read_bytes()) == entry.output_sha256
+        except OSError:
+            return False
+
+    def _protect(self, decoded: list[tuple[Entry, NDArray[np.uint8]]]) -> list[Entry]:
+        entries = [entry for entry, _ in decoded]
+        height, width = decoded[0][1].shape[:2]
+        images = torch.stack([_to_tensor(_resized(pixels, height, width)) for _, pixels in decoded])
+        items = tuple(item_name(entry.source, entry.source_sha256 or "") for entry in entries)
+        batch = ImageBatch(images, items, tuple(entry.identity for entry in entries))
+        try:
+            release = self.job.method.protect(batch, rng=self._rng)
+        except VeilkitError:
+            raise
+        except Exception as error:  # one picture that a method cannot take must not end the run
+            reason = f"{self.job.method.name} failed on it ({type(error).__name__}, {width}x{height} pixels)"
+            return [_refused(entry, reason) for entry in entries]
+        if release.images is None or release.source_index is None:
+            raise DataError(f"{self.job.method.name} gives no picture for each picture; it cannot protect a folder")
+        recipes, done = self._recipes(entries), []
+        for image, index in zip(release.images, release.source_index, strict=True):
+            data = encode(to_pixels(image), self.job.image_format)
+            write_atomically(self.job.destination / entries[index].output, data, self.job.scratch)
+            done.append(
+                dataclasses.replace(
+                    entries[index], state="done", recipe=recipes[index], output_sha256=sha256(data), reason=None
+                )
+            )
+        return done
+
+
+def _refused(entry: Entry, reason: str) -> Entry:
+    """The entry with its refusal. What the release already holds of the picture, from before, stays in it."""
+    return dataclasses.replace(entry, state="done" if entry.state == "done" else "refused", reason=reason)
+
+
+def _to_tensor(pixels: NDArray[np.uint8]) -> torch.Tensor:
+    return torch.from_numpy(pixels).permute(2, 0, 1).to(torch.float32).div_(255)
+
+
+def _resized(pixels: NDArray[np.uint8], height: int, width: int) -> NDArray[np.uint8]:
+    if pixels.shape[:2] == (height, width):
+        return pixels
+    interpolation = cv2.INTER_AREA if pixels.shape[0] > height else cv2.INTER_LINEAR
+    return np.asarray(cv2.resize(pixels, (width, height), interpolation=interpolation), dtype=np.uint8)

@@ -1,0 +1,58 @@
+"""Writing a protected picture: 8-bit pixels and nothing else, under its final name only when complete."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+
+from veilkit.errors import DestinationError
+
+Format: TypeAlias = Literal["png", "jpeg"]
+SUFFIX: dict[Format, str] = {"png": ".png", "jpeg": ".jpg"}
+_JPEG_QUALITY = 95
+
+
+def to_pixels(image: Tensor) -> NDArray[np.uint8]:
+    """A float CHW image in [0, 1] as HWC uint8, rounded to the nearest value."""
+    pixels: NDArray[np.uint8] = image.mul(255).round_().clamp_(0, 255).byte().permute(1, 2, 0).contiguous().numpy()
+    return pixels
+
+
+def encode(pixels: NDArray[np.uint8], image_format: Format) -> bytes:
+    """An image file of HWC uint8 RGB pixels, without metadata."""
+    buffer = io.BytesIO()
+    image = Image.fromarray(pixels)
+    if image_format == "png":
+        image.save(buffer, "PNG")
+    else:
+        image.save(buffer, "JPEG", quality=_JPEG_QUALITY, subsampling=0)
+    return buffer.getvalue()
+
+
+def write_atomically(target: Path, data: bytes, scratch: Path, *, durable: bool = False) -> None:
+    """Write `data` to `target` through a file in `scratch` (same file system): all of it or nothing is seen.
+
+    durable: wait until the disk has it. Not for each picture: a resumed run checks their hashes instead.
+    """
+    temporary = scratch / f"{os.getpid()}.part"
+    try:
+        with temporary.open("wb") as out:
+            out.write(data)
+            if durable:
+                out.flush()
+                os.fsync(out.fileno())
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary.replace(target)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DestinationError("the disk is full: free some space and run the same command to go on") from None
+        raise DestinationError(f"the release cannot be written: {error.strerror}") from None

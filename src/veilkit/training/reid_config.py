@@ -1,0 +1,92 @@
+"""What a Re-ID training run is made of, and the recipes that veilkit knows by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from veilkit.datasets.augment import AugmentConfig
+from veilkit.errors import ConfigError
+from veilkit.lookup import Lookup
+from veilkit.training.schedule import Decay
+
+
+@dataclass(frozen=True, slots=True)
+class ReidConfig:
+    """A recipe. The defaults are AGW's (Ye et al., TPAMI 2021, Section 4) at this toolkit's small size.
+
+    size: (height, width) that the network sees. stored: the size at which images are kept and augmented; None is
+    `size`. small_size, small_share: the first share of the epochs runs at a smaller size, which is cheaper.
+    identities, images: P and K of a batch. frozen: leading blocks of the backbone that keep their initial weights and
+    statistics. rate, head_rate: Adam's learning rate for the backbone and, times it, for the heads.
+    smoothing: of the labels. triplet, centre: weights of the two metric losses; centre_rate: SGD's rate of the centres.
+    average: decay of the moving average of the weights that is kept in the end; 0 keeps the last weights.
+    """
+
+    backbone: str = "resnet50-agw"
+    size: tuple[int, int] = (128, 64)
+    stored: tuple[int, int] | None = None
+    small_size: tuple[int, int] | None = None
+    small_share: float = 0.0
+    last_stride: int = 1
+    bands: tuple[int, ...] = (1,)
+    reduced: int = 0
+    frozen: int = 0
+    epochs: int = 120
+    identities: int = 16
+    images: int = 4
+    rate: float = 3.5e-4
+    head_rate: float = 1.0
+    weight_decay: float = 5e-4
+    warmup: float = 10
+    decay: Decay = Decay.STEPS
+    smoothing: float = 0.1
+    triplet: float = 1.0
+    centre: float = 5e-4
+    centre_rate: float = 0.5
+    average: float = 0.0
+    augment: AugmentConfig = AugmentConfig()
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.epochs < 1:
+            raise ConfigError(f"epochs must be at least 1, but got {self.epochs}")
+        if self.rate <= 0 or self.head_rate <= 0:
+            raise ConfigError(f"learning rates must be positive, but got {self.rate} and {self.head_rate}")
+        if not 0 <= self.smoothing < 1 or not 0 <= self.average < 1:
+            raise ConfigError(f"smoothing and average must be in [0, 1), but got {self.smoothing}, {self.average}")
+        if not 0 <= self.small_share <= 1 or (self.small_share > 0) != (self.small_size is not None):
+            raise ConfigError("small_size and a small_share in (0, 1] belong together")
+        if self.frozen < 0 or self.triplet < 0 or self.centre < 0:
+            raise ConfigError("frozen, triplet and centre must not be negative")
+
+    def size_at(self, epoch: int) -> tuple[int, int]:
+        """The input size of `epoch` (from 0)."""
+        if self.small_size is not None and epoch < round(self.small_share * self.epochs):
+            return self.small_size
+        return self.size
+
+
+AGW = ReidConfig()
+
+PLAIN = ReidConfig(
+    rate=3e-4,
+    warmup=0,
+    decay=Decay.EXPONENTIAL,
+    smoothing=0.0,
+    triplet=0.0,
+    centre=0.0,
+    augment=AugmentConfig(erase=0.0),
+)
+
+SMALL = ReidConfig(
+    backbone="mobilenetv2",
+    epochs=30,
+    warmup=1.5,
+    decay=Decay.COSINE,
+    head_rate=2.0,
+    centre=0.0,
+    average=0.995,
+    augment=AugmentConfig(jitter=0.2),
+)
+
+RECIPES: Lookup[ReidConfig] = Lookup("recipe", [("agw", AGW), ("plain", PLAIN), ("small", SMALL)])

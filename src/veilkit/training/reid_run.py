@@ -1,0 +1,179 @@
+"""One Re-ID training run: its data, network and optimizers, the step, and the state on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+
+from veilkit.checkpoint import load_checkpoint, load_weights, save_checkpoint
+from veilkit.datasets.augment import augment
+from veilkit.datasets.sampler import PKSampler
+from veilkit.errors import CheckpointError, ConfigError, DataError
+from veilkit.networks.backbones import BACKBONE_KIND
+from veilkit.networks.losses import Centres, weighted_regularised_triplet
+from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig
+from veilkit.rng import Randomness
+from veilkit.training.pixels import read_pixels
+from veilkit.training.reid_config import ReidConfig
+from veilkit.training.schedule import Schedule
+from veilkit.training.state import MovingAverage, of_prefix, pack_optimizer, unpack_optimizer, with_prefix
+from veilkit.types import Split
+
+STATE_KIND = "reid-training"
+
+
+class ReidRun:
+    """A run between two epochs, `epoch` of which are done."""
+
+    def __init__(self, train: Split, config: ReidConfig, init: Path | None = None) -> None:
+        if any(record.identity is None for record in train.records):
+            raise DataError(f"expected an identity for each image of the {train.name!r} split, but some have none")
+        people = {name: label for label, name in enumerate(train.identities)}
+        self.config = config
+        self.epoch = 0
+        self._rng = Randomness.from_seed(config.seed).child("reid")
+        self._labels = torch.tensor([people[str(record.identity)] for record in train.records])
+        self._pixels = read_pixels(train, config.stored or config.size)
+        self._sampler = PKSampler(tuple(self._labels.tolist()), config.identities, config.images)
+        self._schedule = Schedule(config.epochs, config.warmup, config.decay)
+        with torch.random.fork_rng():  # torch's layers start from its global generator
+            torch.manual_seed(self._rng.child("start").integer(0, 2**63))
+            self._network = ReidNetwork(_network_config(config, len(people)))
+            self._centres = Centres(len(people), config.reduced or self._network.backbone.channels)
+        self._fingerprint = _fingerprint(train, config)
+        if init is not None:
+            self._fingerprint["init"] = _start_from(self._network, init, config.backbone)
+        self._network.to(memory_format=torch.channels_last)
+        self._frozen = _freeze(self._network, config.frozen)
+        self._average = MovingAverage(self._network, config.average)
+        self._adam = _adam(self._network, config)
+        self._sgd = torch.optim.SGD(self._centres.parameters(), config.centre_rate)
+
+    def batches(self, epoch: int) -> list[NDArray[np.int64]]:
+        """The batches of `epoch`, as positions in the split."""
+        return self._sampler.epoch(self._rng, epoch)
+
+    def step(self, step: int, positions: NDArray[np.int64], progress: float) -> float:
+        """One update on the batch `step` of the current epoch, `progress` (0 to 1) of which is done; the loss."""
+        config = self.config
+        factor = self._schedule.factor(self.epoch + progress)
+        for group in self._adam.param_groups:
+            group["lr"] = config.rate * factor * group["scale"]
+        images = augment(self._pixels[positions], config.augment, self._rng.child("augment", self.epoch, step))
+        labels = self._labels[positions]
+        self._train_mode()
+        output = self._network(images, config.size_at(self.epoch))
+        loss = sum(
+            (F.cross_entropy(logits, labels, label_smoothing=config.smoothing) for logits in output.logits),
+            torch.zeros(()),
+        ) / len(output.logits)
+        if config.triplet:
+            loss = loss + config.triplet * weighted_regularised_triplet(output.pooled[0], labels)
+        self._adam.zero_grad(set_to_none=True)
+        self._sgd.zero_grad(set_to_none=True)
+        if config.centre:
+            loss = loss + config.centre * self._centres(output.pooled[0], labels)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self._adam.step()
+        if config.centre:
+            for parameter in self._centres.parameters():
+                if parameter.grad is not None:
+                    parameter.grad /= config.centre  # the centres follow at their own rate, whatever the loss's weight
+            self._sgd.step()
+        self._average.update(self._network, int(self.epoch * len(self._sampler.labels)) + step)
+        return loss.item()
+
+    def averaged(self) -> ReidNetwork:
+        """The network to keep: with averaged weights where the recipe asks for it, in evaluation mode."""
+        network = ReidNetwork(self._network.config)
+        load_weights(network, self._average.tensors if self.config.average else self._network.state_dict(), "run")
+        return network.eval().to(memory_format=torch.channels_last)
+
+    def save(self, path: Path) -> None:
+        """Write everything that the next epoch depends on."""
+        tensors = {
+            **with_prefix("network", self._network.state_dict()),
+            **with_prefix("average", self._average.tensors),
+            **with_prefix("centres", self._centres.state_dict()),
+            **with_prefix("adam", pack_optimizer(self._adam)),
+        }
+        save_checkpoint(path, tensors, {"epoch": self.epoch, "run": self._fingerprint}, STATE_KIND)
+
+    def restore(self, path: Path) -> None:
+        """Go on from what `save` wrote; refuses the state of another recipe, start or dataset."""
+        saved = load_checkpoint(path, STATE_KIND)
+        other = saved.config.get("run", {})
+        changed = sorted(n for n in {*other, *self._fingerprint} if other.get(n) != self._fingerprint.get(n))
+        if changed:
+            raise ConfigError(
+                f"{path} belongs to another run: {', '.join(changed)} differ; "
+                "give this run a work folder of its own, or delete that file"
+            )
+        self.epoch = int(saved.config["epoch"])
+        load_weights(self._network, of_prefix("network", saved.tensors), path.name)
+        load_weights(self._centres, of_prefix("centres", saved.tensors), path.name)
+        unpack_optimizer(self._adam, of_prefix("adam", saved.tensors))
+        for name, value in of_prefix("average", saved.tensors).items():
+            self._average.tensors[name].copy_(value)
+
+    def _train_mode(self) -> None:
+        self._network.train()
+        for part in self._frozen:
+            part.eval()
+
+
+def _network_config(config: ReidConfig, identities: int) -> ReidNetworkConfig:
+    return ReidNetworkConfig(
+        backbone=config.backbone,
+        size=config.size,
+        last_stride=config.last_stride,
+        bands=config.bands,
+        reduced=config.reduced,
+        identities=identities,
+    )
+
+
+def _fingerprint(train: Split, config: ReidConfig) -> dict[str, Any]:
+    """What makes two runs the same one; survives JSON."""
+    records = "\n".join(f"{record.path}\t{record.identity}" for record in train.records)
+    digest = hashlib.sha256(records.encode("utf-8", "surrogateescape")).hexdigest()
+    whole: dict[str, Any] = json.loads(json.dumps({**asdict(config), "data": digest}))
+    return whole
+
+
+def _start_from(network: ReidNetwork, init: Path, backbone: str) -> str:
+    start = load_checkpoint(init, BACKBONE_KIND)
+    if start.config.get("backbone") != backbone:
+        raise CheckpointError(
+            f"{init.name}: expected weights of {backbone!r}, but got those of {start.config.get('backbone')!r}"
+        )
+    load_weights(network.backbone, start.tensors, init.name)
+    return start.sha256
+
+
+def _freeze(network: ReidNetwork, count: int) -> list[torch.nn.Module]:
+    """Stop the learning of the stem and the first `count` - 1 blocks; they are returned."""
+    frozen = network.backbone.parts()[:count]
+    for part in frozen:
+        part.requires_grad_(False)
+    return frozen
+
+
+def _adam(network: ReidNetwork, config: ReidConfig) -> torch.optim.Adam:
+    def learning(module: torch.nn.Module) -> list[Tensor]:
+        return [parameter for parameter in module.parameters() if parameter.requires_grad]
+
+    groups = [
+        {"params": learning(network.backbone), "scale": 1.0},
+        {"params": learning(network.heads), "scale": config.head_rate},
+    ]
+    return torch.optim.Adam(groups, lr=config.rate, weight_decay=config.weight_decay)
