@@ -51,13 +51,11 @@ def protect(
     method: MethodName,
     preset: Preset = None,
     settings: Settings = None,
-    key: KeyFile = Annotated[Path | None, typer.Option(help="Key file, made if absent.", show_default="DST.private/key")]
-    seed: Seed = Annotated[int | None, typer.Option(help="A public seed instead of a key, for research only.")]
+    key: KeyFile = None,
+    seed: Seed = None,
     workers: Workers = -1,
     names: NameChoice = Names.pseudonyms,
-    labels: Labels = Annotated[
-    str, typer.Option(help="Who is in a picture: auto, none, folder, market, pattern:REGEX or csv:FILE.")
-]
+    labels: Labels = "auto",
     image_format: FormatChoice = ImageFormat.png,
     max_pixels: MaxPixels = 50_000_000,
 ) -> None:
