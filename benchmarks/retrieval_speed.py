@@ -1,8 +1,8 @@
 """Retrieval metrics at Market-1501's size: veilkit against the textbook loop that sorts the gallery for each query.
 
 Both get the same L2-normalised features, compute the same similarities in chunks of 256 queries (included in both
-times) and break ties alike, by gallery index, which makes the textbook's sort a stable one. One thread each, best of
-three, taken in turns. Features are random: no match stands out, the worst case for veilkit, which looks only as far
+times) and break ties alike, by gallery index, which makes the textbook's sort a stable one. CPU time on one thread,
+best of three, taken in turns. Features are random: no match stands out, the worst case for veilkit, which looks only as far
 down the gallery as the last match; features of a trained model are timed too, for comparison.
 """
 
@@ -26,7 +26,7 @@ from veilkit.metrics import RetrievalResult, retrieval
 
 QUERIES, GALLERY, IDENTITIES, CAMERAS, DIMENSIONS, CHUNK = 3_368, 19_732, 751, 6, 128, 256
 DISTRACTORS = 1 / 3  # share of Market-1501's gallery that belongs to none of the queried people
-SEED, REPEATS, BAR = 0, 3, 10.0
+SEED, REPEATS = 0, 3
 
 
 class Data(NamedTuple):
@@ -90,9 +90,10 @@ def ours(data: Data) -> RetrievalResult:
 
 
 def seconds(action: Callable[[], object]) -> float:
-    begun = time.perf_counter()
+    """CPU time, which on one thread is the time taken, less what other programs took."""
+    begun = time.process_time()
     action()
-    return time.perf_counter() - begun
+    return time.process_time() - begun
 
 
 def equal(result: RetrievalResult, reference: NDArray[np.float64]) -> bool:
@@ -118,6 +119,8 @@ def main() -> None:
     torch.set_num_threads(1)
     data, trained = made_up_data(0.0), made_up_data(1.0)
     same = equal(ours(data), textbook(data)) and equal(ours(trained), textbook(trained))
+    if not same:
+        raise SystemExit("the results differ from the textbook's: no speed to claim")
     slow, unstable, fast, easy, product = [], [], [], [], []
     for _ in range(REPEATS):
         slow.append(seconds(lambda: textbook(data)))
@@ -127,13 +130,13 @@ def main() -> None:
         product.append(seconds(lambda: sum(1 for _ in similarity_rows(data))))
     ratio = min(slow) / min(fast)
     working, buffer = peak_megabytes(data)
-    print(f"{QUERIES:,} queries x {GALLERY:,} gallery, D={DIMENSIONS}, one thread, best of {REPEATS}")
+    print(f"{QUERIES:,} queries x {GALLERY:,} gallery, D={DIMENSIONS}, CPU seconds on one thread, best of {REPEATS}")
     print(f"textbook loop, stable sort:       {min(slow):7.3f} s")
     print(f"textbook loop, unstable sort:     {min(unstable):7.3f} s (ties in any order; not equal by rule)")
     print(f"veilkit, random features:         {min(fast):7.3f} s")
     print(f"veilkit, well separated features: {min(easy):7.3f} s")
     print(f"similarities alone, in all above: {min(product):7.3f} s")
-    print(f"equal results: {same}; ratio {ratio:.1f}x (against the unstable sort {min(unstable) / min(fast):.1f}x)")
+    print(f"equal results; ratio {ratio:.1f}x (against the unstable sort {min(unstable) / min(fast):.1f}x)")
     print(f"peak extra memory of veilkit: {working + buffer:.1f} MB, of which the similarities {buffer:.1f} MB")
     record(
         id="retrieval-speed",
@@ -141,7 +144,6 @@ def main() -> None:
         figure=round(ratio, 1),
         bar=">= 10",
         unit="x",
-        holds=same and ratio >= BAR,
         data="random features, 751 identities, 6 cameras, a third distractors",
         scale=f"{QUERIES} x {GALLERY}, D={DIMENSIONS}, one thread",
         seed=SEED,

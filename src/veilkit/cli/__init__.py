@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import signal
-import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
-import click
 import typer
+from typer.core import TyperGroup
 
 from veilkit.cli import demo, generate, methods, protect
 from veilkit.errors import VeilkitError
 
+
+class _Commands(TyperGroup):
+    """Tells errors that are raised on purpose in one line (exit code 2), and interrupts too (130)."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except VeilkitError as error:
+            typer.echo(f"Error: {error}", err=True)
+            raise typer.Exit(2) from None
+        except KeyboardInterrupt:
+            typer.echo("Interrupted. Nothing is lost: the same command goes on from here.", err=True)
+            raise typer.Exit(130) from None
+
+
 app = typer.Typer(
     name="veilkit",
+    cls=_Commands,
     help="Protect pictures of people so that they stay useful, and prove how well it worked.",
     no_args_is_help=True,
     add_completion=False,
@@ -26,21 +41,9 @@ app.command("demo")(demo.demo)
 
 
 def main() -> None:
-    """Run the command line; errors that veilkit raises on purpose are told in one line, with exit code 2."""
+    """Run the command line. A polite request to end (SIGTERM) is treated like Ctrl-C."""
     signal.signal(signal.SIGTERM, _interrupt)
-    try:
-        app(standalone_mode=False)
-    except click.ClickException as wrong:
-        wrong.show()
-        sys.exit(wrong.exit_code)
-    except typer.Exit as end:
-        sys.exit(end.exit_code)
-    except (KeyboardInterrupt, typer.Abort):
-        typer.echo("Interrupted. Nothing is lost: the same command goes on from here.", err=True)
-        sys.exit(130)
-    except VeilkitError as error:
-        typer.echo(f"Error: {error}", err=True)
-        sys.exit(2)
+    app()
 
 
 def _interrupt(number: int, frame: object) -> NoReturn:

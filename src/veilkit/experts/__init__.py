@@ -1,1 +1,8 @@
 """Models that judge or supervise, each owning its resize and normalisation."""
+
+from __future__ import annotations
+
+from veilkit.experts.base import Detections, Detector, Embedder, Expert, ExpertInfo, Predictor
+from veilkit.experts.registry import load_expert
+
+__all__ = ["Detections", "Detector", "Embedder", "Expert", "ExpertInfo", "Predictor", "load_expert"]

@@ -1,0 +1,124 @@
+"""What an expert is: a model that judges or supervises, and owns its resize and normalisation.
+
+Images come in as float32 NCHW in [0, 1], of any size. Experts subclass one of the protocols below and give `info`
+and one method; anything of the same shape will do as well.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import torch
+from torch import Tensor
+
+from veilkit.errors import DataError, UsageError
+from veilkit.experts.preprocessing import Preprocessing
+
+Kind = Literal["embedder", "detector", "predictor"]
+Origin = Literal["built-in", "user", "file"]
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertInfo:
+    """Who an expert is and where it comes from.
+
+    dim: length of what it returns for one image; 0 where that is not fixed. sha256: of the weights file, as sha256sum
+    prints it. differentiable: whether gradients reach the images. preprocessing: None where it takes pixels as they
+    are. card: the text of its model card, or nothing.
+    """
+
+    name: str
+    kind: Kind
+    dim: int
+    sha256: str
+    differentiable: bool
+    licence: str
+    source: str
+    origin: Origin
+    preprocessing: Preprocessing | None = None
+    card: str = ""
+
+
+class Expert(Protocol):
+    """Any expert."""
+
+    @property
+    @abstractmethod
+    def info(self) -> ExpertInfo:
+        """Who this expert is."""
+
+    @property
+    def name(self) -> str:
+        """The name it is called by."""
+        return self.info.name
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of its weights file, in hexadecimal."""
+        return self.info.sha256
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether gradients reach the images: only such experts can supervise."""
+        return self.info.differentiable
+
+
+class Embedder(Expert, Protocol):
+    """Turns an image into a feature vector."""
+
+    @property
+    def dim(self) -> int:
+        """D, the length of a feature vector."""
+        return self.info.dim
+
+    @abstractmethod
+    def embed(self, images: Tensor) -> Tensor:
+        """(N, 3, H, W) -> raw features (N, D); who compares them normalises them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Detections:
+    """What was found in one image. boxes: (K, 4) as left, top, right, bottom in pixels. scores: (K,) in [0, 1].
+
+    points: (K, P, 2) as x, y in pixels, P being 0 for a detector without points.
+    """
+
+    boxes: Tensor
+    scores: Tensor
+    points: Tensor
+
+
+class Detector(Expert, Protocol):
+    """Finds faces or people."""
+
+    @abstractmethod
+    def detect(self, images: Tensor) -> list[Detections]:
+        """(N, 3, H, W) -> what was found in each image."""
+
+
+class Predictor(Expert, Protocol):
+    """Reads something off an image: landmarks, gaze, expression."""
+
+    @abstractmethod
+    def predict(self, images: Tensor) -> Tensor:
+        """(N, 3, H, W) -> (N, ...), one prediction per image."""
+
+
+def check_images(images: Tensor) -> None:
+    """Raise unless `images` is a float32 tensor of shape (N, 3, H, W)."""
+    if images.ndim != 4 or images.shape[1] != 3 or images.dtype != torch.float32:
+        raise DataError(
+            "an expert expects a float32 tensor of shape (N, 3, H, W) with values in [0, 1], "
+            f"but got {images.dtype} of shape {tuple(images.shape)}"
+        )
+
+
+def refuse_gradient(images: Tensor, expert: Expert) -> None:
+    """Raise where a gradient is wanted from an expert that has none, instead of silently cutting it off."""
+    if images.requires_grad and torch.is_grad_enabled():
+        raise UsageError(
+            f"the expert {expert.name!r} can judge, but not supervise: no gradient reaches the images through it; "
+            "take a torch expert (.safetensors), or embed under torch.no_grad()"
+        )

@@ -1,0 +1,165 @@
+"""Networks of any origin as ONNX files, run by onnxruntime (extra: onnx). They judge; no gradient passes them."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from veilkit.errors import CheckpointError, ConfigError, MissingExtraError
+from veilkit.experts.base import Embedder, ExpertInfo, Origin, check_images, refuse_gradient
+from veilkit.experts.preprocessing import Preprocessing, size_text
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxModel:
+    """An opened ONNX file with one image input and one output.
+
+    batch: images it takes at a time, None for any. size: (height, width) it is bound to, None for any.
+    """
+
+    session: Any
+    input: str
+    output: str
+    batch: int | None
+    size: tuple[int, int] | None
+    sha256: str
+
+    def run(self, values: Tensor) -> Tensor:
+        """Prepared float32 images (N, 3, H, W) -> the output as onnxruntime gives it, in float32."""
+        array = values.contiguous().numpy()
+        try:
+            (out,) = self.session.run([self.output], {self.input: array})
+        except Exception as error:  # onnxruntime's errors share no base class of their own
+            raise CheckpointError(f"the ONNX network fails on {tuple(values.shape)}: {_first_line(error)}") from None
+        return torch.from_numpy(np.ascontiguousarray(out, dtype=np.float32))
+
+
+def open_onnx(path: Path) -> OnnxModel:
+    """Open an ONNX file that holds its weights itself; raises CheckpointError with what does not fit."""
+    runtime = _onnxruntime()
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"{path}: the model file cannot be read: {error.strerror}") from None
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1  # parallel work is split by process
+    options.log_severity_level = 4  # what goes wrong is raised, not printed
+    try:
+        # From bytes, so that what is run is what is hashed: weights in a second file are not found.
+        session = runtime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's errors share no base class of their own
+        raise CheckpointError(
+            f"{Path(path).name}: onnxruntime cannot open it: {_first_line(error)}; "
+            "expected one ONNX file that holds its weights itself"
+        ) from None
+    batch, size = _image_input(Path(path).name, session.get_inputs())
+    outputs = [out.name for out in session.get_outputs()]
+    if len(outputs) != 1:
+        raise CheckpointError(
+            f"{Path(path).name}: expected one output, but got {len(outputs)} ({', '.join(outputs[:6])}); "
+            "export the network with its features as the only output"
+        )
+    sha256 = hashlib.sha256(data).hexdigest()
+    return OnnxModel(session, session.get_inputs()[0].name, outputs[0], batch, size, sha256)
+
+
+class OnnxEmbedder(Embedder):
+    """An ONNX network that returns features (N, D). batch_size: images that go through it at a time."""
+
+    def __init__(self, model: OnnxModel, info: ExpertInfo, *, batch_size: int = 32) -> None:
+        if info.preprocessing is None:
+            raise ConfigError("an ONNX expert needs an input size and a normalisation")
+        self._model, self._info, self._prepare = model, info, info.preprocessing
+        self._batch_size = model.batch or batch_size
+
+    @classmethod
+    def load(
+        cls,
+        path: Path,
+        preprocessing: Preprocessing,
+        *,
+        name: str | None = None,
+        licence: str = "not stated",
+        source: str = "",
+        origin: Origin = "file",
+        card: str = "",
+        batch_size: int = 32,
+    ) -> OnnxEmbedder:
+        """Open an ONNX file; the length of its features is found by embedding one grey image."""
+        path = Path(path)
+        model = open_onnx(path)
+        if model.size is not None and model.size != preprocessing.size:
+            raise CheckpointError(
+                f"{path.name}: the network takes images of {size_text(model.size)}, "
+                f"but the size given is {size_text(preprocessing.size)}"
+            )
+        grey = preprocessing(torch.full((1, 3, *preprocessing.size), 0.5))
+        info = ExpertInfo(
+            name=name or path.stem,
+            kind="embedder",
+            dim=_checked(model.run(grey), 1, path.name).shape[1],
+            sha256=model.sha256,
+            differentiable=False,
+            licence=licence,
+            source=source,
+            origin=origin,
+            preprocessing=preprocessing,
+            card=card,
+        )
+        return cls(model, info, batch_size=batch_size)
+
+    @property
+    def info(self) -> ExpertInfo:
+        """Who this expert is."""
+        return self._info
+
+    def embed(self, images: Tensor) -> Tensor:
+        """float32 (N, 3, H, W) in [0, 1], any size -> (N, D), not L2-normalised."""
+        check_images(images)
+        refuse_gradient(images, self)
+        if not len(images):
+            return images.new_zeros(0, self.dim)
+        chunks = torch.split(images.detach(), self._batch_size)
+        return torch.cat([_checked(self._model.run(self._prepare(c)), len(c), self.name, self.dim) for c in chunks])
+
+
+def _checked(features: Tensor, count: int, name: str, dim: int | None = None) -> Tensor:
+    """`features`, which must be (count, D)."""
+    if features.ndim != 2 or len(features) != count or (dim is not None and features.shape[1] != dim):
+        raise CheckpointError(
+            f"{name}: expected features of shape ({count}, {dim or 'D'}) for {count} images, "
+            f"but got {tuple(features.shape)}; is this network an embedder?"
+        )
+    return features
+
+
+def _image_input(name: str, inputs: list[Any]) -> tuple[int | None, tuple[int, int] | None]:
+    """The batch and the size that the only input is bound to; free axes are named or absent, not integers."""
+    if len(inputs) != 1:
+        listed = ", ".join(i.name for i in inputs[:6])
+        raise CheckpointError(f"{name}: expected one input, the images, but got {len(inputs)} ({listed})")
+    shape, kind = list(inputs[0].shape), inputs[0].type
+    if kind != "tensor(float)" or len(shape) != 4 or (isinstance(shape[1], int) and shape[1] != 3):
+        raise CheckpointError(f"{name}: expected an input of float32 (N, 3, H, W), but got {kind} of shape {shape}")
+    batch, _, height, width = (axis if isinstance(axis, int) else None for axis in shape)
+    if batch not in (None, 1):
+        raise CheckpointError(f"{name}: it takes exactly {batch} images at a time; export it with a free batch axis")
+    return batch, (height, width) if height is not None and width is not None else None
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+
+
+def _onnxruntime() -> Any:
+    try:
+        return importlib.import_module("onnxruntime")
+    except ImportError:
+        raise MissingExtraError("onnxruntime", "onnx") from None

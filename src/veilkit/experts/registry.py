@@ -1,0 +1,200 @@
+"""Experts by name: the built-in ones and the user's own; and what is asked of a model before it gets a name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+
+from veilkit.errors import CheckpointError, ConfigError, UnknownNameError
+from veilkit.experts.base import Embedder, ExpertInfo
+from veilkit.experts.builtin import BUILT_IN
+from veilkit.experts.digest import file_sha256
+from veilkit.experts.onnx import OnnxEmbedder, open_onnx
+from veilkit.experts.preprocessing import NORMALISATIONS, Normalisation, Order, Preprocessing
+from veilkit.experts.store import SUFFIXES, Entry, ExpertStore, check_name
+from veilkit.experts.torch_embedder import TorchEmbedder
+from veilkit.experts.trial import try_embedder
+from veilkit.lookup import unknown_name
+
+_PICKLED = (".bin", ".ckpt", ".joblib", ".pickle", ".pkl", ".pt", ".pth", ".tar")
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """What the user says of a model that is to be added.
+
+    An ONNX file says nothing of its normalisation, so that must be given; `size` may be left out where the network is
+    bound to one. A .safetensors file of veilkit holds both itself. sha256: if given, the file must have it; for a
+    .safetensors file the one that training printed will do as well.
+    """
+
+    name: str
+    licence: str
+    source: str = ""
+    sha256: str | None = None
+    size: tuple[int, int] | None = None
+    normalisation: Normalisation | None = None
+    order: Order | None = None
+    card: str = ""
+
+
+def load_expert(name_or_path: str | Path) -> Embedder:
+    """A built-in expert, one the user has added, or the Re-ID network of a .safetensors file, by its path."""
+    if isinstance(name_or_path, Path) or name_or_path.endswith(SUFFIXES) or "/" in name_or_path:
+        return _load_file(Path(name_or_path))
+    if name_or_path in BUILT_IN:
+        return BUILT_IN[name_or_path]()
+    store = ExpertStore()
+    if name_or_path not in store.names():
+        known = dict.fromkeys(expert_names())
+        raise UnknownNameError(f"{unknown_name('expert', name_or_path, known)}, or the path of a .safetensors file")
+    return _load_registered(store, store.read(name_or_path))
+
+
+def expert_names() -> tuple[str, ...]:
+    """The built-in names, then the user's."""
+    return (*BUILT_IN, *(name for name in ExpertStore().names() if name not in BUILT_IN))
+
+
+def describe_expert(name: str) -> ExpertInfo:
+    """Who an expert is; the user's own are described from their records, without loading any weights."""
+    if name in BUILT_IN:
+        return BUILT_IN[name]().info
+    store = ExpertStore()
+    if name not in store.names():
+        raise UnknownNameError(unknown_name("expert", name, dict.fromkeys(expert_names())))
+    entry = store.read(name)
+    return ExpertInfo(
+        name=entry.name,
+        kind=entry.kind,
+        dim=entry.dim,
+        sha256=entry.sha256,
+        differentiable=entry.file.endswith(".safetensors"),
+        licence=entry.licence,
+        source=entry.source,
+        origin="user",
+        preprocessing=entry.preprocessing,
+        card=store.card(name),
+    )
+
+
+def add_expert(file: Path, addition: Addition) -> ExpertInfo:
+    """Try a model and keep a copy under a name; a model that is refused leaves nothing behind."""
+    _check_request(file, addition)
+    if addition.sha256 is not None:
+        _check_sha256(file, addition.sha256)
+    embedder = _load_candidate(file, addition)
+    try_embedder(embedder)
+    info = embedder.info
+    assert info.preprocessing is not None  # both loaders give it
+    entry = Entry(
+        name=addition.name,
+        file="weights.onnx" if file.suffix == ".onnx" else "weights.safetensors",
+        sha256=info.sha256,
+        licence=addition.licence.strip(),
+        source=addition.source.strip(),
+        dim=info.dim,
+        preprocessing=info.preprocessing,
+    )
+    ExpertStore().put(entry, file, addition.card)
+    return describe_expert(addition.name)
+
+
+def remove_expert(name: str) -> None:
+    """Forget one of the user's own experts and delete its copy of the weights."""
+    if name in BUILT_IN:
+        raise ConfigError(f"{name!r} comes with veilkit and cannot be removed")
+    ExpertStore().remove(name)
+
+
+def _load_file(path: Path) -> Embedder:
+    _check_suffix(path)
+    if path.suffix == ".onnx":
+        raise ConfigError(
+            f"{path.name}: an ONNX file does not say its normalisation; register it with `veilkit experts add` "
+            "and load it by its name"
+        )
+    return TorchEmbedder.load(path)
+
+
+def _load_registered(store: ExpertStore, entry: Entry) -> Embedder:
+    path = store.verified_weights(entry)
+    if entry.file == "weights.onnx":
+        return OnnxEmbedder.load(
+            path,
+            entry.preprocessing,
+            name=entry.name,
+            licence=entry.licence,
+            source=entry.source,
+            origin="user",
+            card=store.card(entry.name),
+        )
+    return TorchEmbedder.load(
+        path,
+        name=entry.name,
+        licence=entry.licence,
+        source=entry.source,
+        origin="user",
+        card=store.card(entry.name),
+    )
+
+
+def _check_request(file: Path, addition: Addition) -> None:
+    check_name(addition.name)
+    if addition.name in expert_names():
+        hint = "comes with veilkit" if addition.name in BUILT_IN else f"see: veilkit experts show {addition.name}"
+        raise ConfigError(f"the name {addition.name!r} is taken ({hint}); choose another")
+    if not addition.licence.strip():
+        raise ConfigError("the licence of the weights must be stated, like 'MIT' or 'research only'")
+    _check_suffix(file)
+    if not file.is_file():
+        raise CheckpointError(f"{file}: no such model file")
+
+
+def _check_suffix(file: Path) -> None:
+    if file.suffix in SUFFIXES:
+        return
+    if file.suffix in _PICKLED:
+        raise CheckpointError(
+            f"{file.name}: such files are pickles, which can run code when they are opened, and are never loaded; "
+            "export the network to ONNX"
+        )
+    raise CheckpointError(f"{file.name}: expected a file ending in {' or '.join(SUFFIXES)}, but got {file.suffix!r}")
+
+
+def _check_sha256(file: Path, expected: str) -> None:
+    found = {file_sha256(file)}
+    if file.suffix == ".safetensors" and (own := _stated_sha256(file)):
+        found.add(own)  # loading makes sure that the content has it
+    if expected.strip().lower() not in found:
+        raise CheckpointError(
+            f"{file.name}: expected SHA-256 {expected.strip().lower()}, but got {' or '.join(sorted(found))}; "
+            "this is not the file that was meant"
+        )
+
+
+def _stated_sha256(file: Path) -> str | None:
+    try:
+        with safe_open(file, framework="pt") as opened:
+            return (opened.metadata() or {}).get("sha256")
+    except (SafetensorError, OSError, ValueError):
+        return None
+
+
+def _load_candidate(file: Path, addition: Addition) -> Embedder:
+    if file.suffix == ".safetensors":
+        if addition.size or addition.normalisation or addition.order:
+            raise ConfigError(f"{file.name} holds its input size and normalisation itself; leave them out")
+        return TorchEmbedder.load(file, name=addition.name)
+    if addition.normalisation is None:
+        raise ConfigError(
+            "an ONNX file does not say its normalisation; give one of "
+            f"{', '.join(sorted(NORMALISATIONS))} or MEAN,MEAN,MEAN/STD,STD,STD"
+        )
+    size = addition.size or open_onnx(file).size
+    if size is None:
+        raise ConfigError(f"{file.name} takes images of any size; give the one it was trained with, like 256x128")
+    mean, std = addition.normalisation
+    return OnnxEmbedder.load(file, Preprocessing(size, mean, std, addition.order or "rgb"), name=addition.name)

@@ -1,0 +1,158 @@
+"""What every method must keep, whoever wrote it: one table, one set of tests."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.conftest import random_picture, tree
+from veilkit.errors import ConfigError, UnknownNameError
+from veilkit.methods import METHODS, Item, bind
+from veilkit.pipeline.protect import protect
+from veilkit.pipeline.writing import to_pixels
+from veilkit.rng import Randomness
+from veilkit.types import ImageBatch
+
+# The settings that let a method run on the few small pictures of these tests.
+SMALL: dict[str, dict[str, object]] = {"mixup": {"people": 3}, "patches": {"people": 3, "rows": 4, "columns": 3}}
+ALL = sorted(METHODS)
+SINGLE = [name for name in ALL if not METHODS[name].mixes]
+RANDOM = [name for name in ALL if METHODS[name].random]
+
+
+def make(name: str):
+    return METHODS[name].configured(settings=SMALL.get(name))
+
+
+def batch(count: int = 4, height: int = 48, width: int = 25) -> ImageBatch:
+    pictures = [torch.from_numpy(random_picture(seed, height, width)).permute(2, 0, 1) / 255 for seed in range(count)]
+    return ImageBatch(torch.stack(pictures), tuple(f"item{seed}" for seed in range(count)))
+
+
+def run(name: str, images: ImageBatch, seed: int = 0) -> torch.Tensor:
+    method = make(name)
+    released = method.protect(images, rng=bind(Randomness.from_seed(seed), method)).images
+    assert released is not None
+    return released
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_shape_range_and_pairing(name: str) -> None:
+    images = batch()
+    method = make(name)
+    release = method.protect(images, rng=Randomness.from_seed(0))
+    assert release.images is not None
+    assert release.images.shape == images.images.shape
+    assert release.images.dtype == torch.float32
+    assert release.images.min() >= 0
+    assert release.images.max() <= 1
+    assert release.source_index == (0, 1, 2, 3)
+    assert not torch.equal(release.images, images.images)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_input_is_untouched(name: str) -> None:
+    images = batch()
+    before = images.images.clone()
+    run(name, images)
+    assert torch.equal(images.images, before)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_same_randomness_gives_the_same_result(name: str) -> None:
+    assert torch.equal(run(name, batch()), run(name, batch()))
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_batch_mates_do_not_matter(name: str) -> None:
+    images = batch()
+    together = run(name, images)
+    for index in range(len(images)):
+        alone = run(name, ImageBatch(images.images[index : index + 1], images.items[index : index + 1]))
+        assert (to_pixels(alone[0]) == to_pixels(together[index])).all()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_one_pixel_and_odd_sizes(name: str) -> None:
+    for height, width in ((1, 1), (1, 40), (33, 2)):
+        assert run(name, batch(3, height, width)).shape == (3, 3, height, width)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_groups_hold_each_item_once_whatever_the_order(name: str) -> None:
+    method = make(name)
+    items = [Item(f"picture{index}", f"person{index % 5}") for index in range(23)]
+    rng = bind(Randomness.from_seed(1), method)
+    groups = list(method.groups(items, rng=rng))
+    assert sorted(index for group in groups for index in group) == list(range(23))
+    shuffled = items.copy()
+    random.Random(3).shuffle(shuffled)
+    named = {frozenset(items[index].name for index in group) for group in groups}
+    again = {frozenset(shuffled[index].name for index in group) for group in method.groups(shuffled, rng=rng)}
+    assert named == again
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_save_and_load(name: str, tmp_path: Path) -> None:
+    method = make(name)
+    method.save(tmp_path / "method.safetensors")
+    loaded = METHODS[name].load(tmp_path / "method.safetensors")
+    assert loaded.config == method.config
+    assert loaded.fingerprint() == method.fingerprint()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_presets_and_settings(name: str) -> None:
+    cls = METHODS[name]
+    assert cls.summary
+    assert cls.preset_table()["default"] == cls.default
+    with pytest.raises(UnknownNameError, match="Known:"):
+        cls.configured("no such preset")
+    with pytest.raises(ConfigError, match="Known:"):
+        cls.configured(settings={"no such setting": 1})
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_files_in_files_out_are_the_same_under_the_same_key(name: str, folder: Path, tmp_path: Path) -> None:
+    """For no worker process, one and two, and for the same files created in another order elsewhere."""
+    key = tmp_path / "secret" / "key"
+    copy = tmp_path / "copy"
+    files = [file for file in folder.rglob("*") if file.is_file()]
+    random.Random(5).shuffle(files)
+    for file in files:
+        (copy / file.relative_to(folder)).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, copy / file.relative_to(folder))
+    results = []
+    for source, workers in ((folder, 0), (folder, 1), (copy, 2)):
+        target = tmp_path / f"release-{workers}"
+        outcome = protect(source, target, name, settings=SMALL.get(name), key=key, workers=workers)
+        assert (outcome.protected, outcome.refused) == (12, {})
+        results.append(tree(target))
+    assert results[0] == results[1] == results[2]
+    assert len(results[0]) == 14
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_another_key_gives_other_pictures(name: str, folder: Path, tmp_path: Path) -> None:
+    releases = []
+    for seed in (1, 2):
+        target = tmp_path / f"release-{seed}"
+        protect(folder, target, name, settings=SMALL.get(name), seed=seed, names="kept")
+        releases.append({path: data for path, data in tree(target).items() if path.endswith(".png")})
+    assert releases[0].keys() == releases[1].keys()
+    assert all(releases[0][path] != releases[1][path] for path in releases[0])
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_another_configuration_never_shares_randomness(name: str) -> None:
+    """Two releases of a picture under one key: from x + 0.1 n and x + 0.2 n anyone would find x."""
+    first, second = make(name), METHODS[name].configured(settings={**SMALL.get(name, {}), **OTHER[name]})
+    root = Randomness.from_seed(0)
+    assert bind(root, first).bytes(16) != bind(root, second).bytes(16)
+
+
+OTHER: dict[str, dict[str, object]] = {"noise": {"sigma": 0.2}, "mixup": {"ratio": 0.6}, "patches": {"rows": 3}}
