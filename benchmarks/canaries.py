@@ -21,9 +21,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from claims import record
 from numpy.typing import NDArray
 from PIL import Image, ImageCms, PngImagePlugin
+
+from claims import record
 from pictures import picture
 from process import run
 
@@ -146,7 +147,13 @@ def _exif(words: dict[str, str]) -> bytes:
 def encodings(word: str) -> list[bytes]:
     """A word as it may stand in a file: 8 and 16 bits a letter, hexadecimal, base64 at each of its three offsets."""
     plain = word.encode()
-    found = [plain, word.encode("utf-16-le"), word.encode("utf-16-be"), plain.hex().encode(), plain.hex().upper().encode()]
+    found = [
+        plain,
+        word.encode("utf-16-le"),
+        word.encode("utf-16-be"),
+        plain.hex().encode(),
+        plain.hex().upper().encode(),
+    ]
     for offset in range(3):
         padded = base64.b64encode(bytes(offset) + plain)
         first = -(-8 * offset // 6)  # letters that the word does not fill alone are left out
@@ -221,7 +228,9 @@ class Search:
     output: str
 
 
-def measure(source: Path, planted: Planted, work: Path, method: str, settings: tuple[str, ...], workers: int) -> Search:
+def measure(
+    source: Path, planted: Planted, work: Path, method: str, settings: tuple[str, ...], workers: int
+) -> Search:
     """Protect from the command line and search the release, temporary files and both output streams."""
     release, temporary = work / "release", work / "temporary"
     temporary.mkdir(parents=True)

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from claims import record
 from PIL import Image, PngImagePlugin
+
+from claims import record
 from pictures import picture
 from process import run
-
 from veilkit.datasets.folder import IMAGE_SUFFIXES
 from veilkit.pipeline.key import read_key
 
@@ -183,7 +183,9 @@ def damaged(seed: int) -> Iterator[tuple[str, bytes]]:
             whole = encoded(photo(100 + index), form)
             yield f"cut{index}{suffix}", whole[: int(rng.integers(1, len(whole)))]
             data = np.frombuffer(whole, np.uint8).copy()
-            places = rng.integers(0, min(len(data), int(rng.choice((64, 1_000, len(data))))), int(rng.integers(1, 40)))
+            places = rng.integers(
+                0, min(len(data), int(rng.choice((64, 1_000, len(data))))), int(rng.integers(1, 40))
+            )
             data[places] ^= rng.integers(1, 256, len(places), dtype=np.uint8)
             yield f"changed{index}{suffix}", data.tobytes()
             index += 1
@@ -253,10 +255,7 @@ def listed(root: Path) -> list[str]:
 def measure(source: Path, work: Path, method: str, *, workers: int = 2) -> Report:
     """Protect `source` from the command line and account for every file."""
     release, key = work / method, work / f"{method}.private" / "key"
-    ended = run(
-        "protect", source, release, "--method", method, "--workers", str(workers), "--labels", "none",
-        watch_memory=True,
-    )  # fmt: skip
+    ended = run("protect", source, release, "--method", method, "--workers", str(workers), watch_memory=True)
     lists = list(key.parent.glob("*.refused.csv"))
     refused: dict[str, str] = {}
     for file in lists:
@@ -305,7 +304,12 @@ def main() -> None:
         scale = f"{len(listed(source))} files, {len(METHODS)} methods, 2 workers"
         reports = [measure(source, Path(folder, "work"), method) for method in METHODS]
     print(summary(reports))
-    about = {"data": "generated hostile files", "scale": scale, "seed": SEED, "command": "python benchmarks/hostile.py"}
+    about = {
+        "data": "generated hostile files",
+        "scale": scale,
+        "seed": SEED,
+        "command": "python benchmarks/hostile.py",
+    }
     record(
         id="hostile-accounted",
         claim=f"{COUNT} hostile files: those neither protected nor refused with a reason",

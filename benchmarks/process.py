@@ -16,7 +16,7 @@ _POLL = 0.02  # seconds between looks at the memory
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How a command ended, what it wrote to both streams, its wall-clock time and the peak memory of its processes."""
+    """How a command ended, what it wrote, its wall-clock time and the peak memory of its processes."""
 
     code: int
     output: str

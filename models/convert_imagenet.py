@@ -32,7 +32,16 @@ _LITE_PARTS = {
     "_bn2": "project.norm",
 }
 _LITE_ENDS = {"_conv_stem": "stem.conv", "_bn0": "stem.norm", "_conv_head": "head.conv", "_bn1": "head.norm"}
-_FLAT_PARTS = ("expand.conv", "expand.norm", "", "depthwise.conv", "depthwise.norm", "", "project.conv", "project.norm")
+_FLAT_PARTS = (
+    "expand.conv",
+    "expand.norm",
+    "",
+    "depthwise.conv",
+    "depthwise.norm",
+    "",
+    "project.conv",
+    "project.norm",
+)
 
 
 def rename(name: str) -> str | None:

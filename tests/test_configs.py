@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Literal
 
 import pytest
@@ -8,6 +9,23 @@ import pytest
 from veilkit.configs import as_dict, check_range, digest, parse_settings, with_settings
 from veilkit.errors import ConfigError, UnknownNameError
 from veilkit.lookup import Lookup
+
+
+class Pace(StrEnum):
+    SLOW = "slow"
+    FAST = "fast"
+
+
+@dataclass(frozen=True)
+class Inner:
+    depth: int = 1
+    pace: Pace = Pace.SLOW
+
+
+@dataclass(frozen=True)
+class Outer:
+    inner: Inner = Inner()
+    width: int = 2
 
 
 @dataclass(frozen=True)
@@ -78,3 +96,15 @@ def test_lookup_tables_answer_unknown_names_and_reject_duplicates() -> None:
         table["three"]
     with pytest.raises(ValueError, match="listed twice"):
         Lookup("thing", [("one", 1), ("one", 2)])
+
+
+def test_parts_of_a_configuration_are_set_by_a_dot() -> None:
+    changed = with_settings(Outer(), parse_settings(["inner.depth=3", "inner.pace=fast", "width=1"]))
+    assert changed == Outer(Inner(3, Pace.FAST), 1)
+    assert with_settings(Outer(), as_dict(changed)) == changed
+    with pytest.raises(ConfigError, match="did you mean 'depth'"):
+        with_settings(Outer(), {"inner.dept": 1})
+    with pytest.raises(ConfigError, match="one of slow, fast"):
+        with_settings(Outer(), {"inner.pace": "quick"})
+    with pytest.raises(ConfigError, match="width has no parts"):
+        with_settings(Outer(), {"width.x": 1})

@@ -7,6 +7,7 @@ import hashlib
 import json
 import types
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from veilkit.errors import ConfigError
@@ -32,15 +33,24 @@ def parse_settings(settings: Sequence[str]) -> dict[str, str]:
 
 
 def with_settings(config: C, settings: Mapping[str, object]) -> C:
-    """`config` with some fields replaced; text is read as the field's type."""
-    cls = type(config)
-    hints = get_type_hints(cls)
-    fields = {field.name: field for field in dataclasses.fields(config)}  # type: ignore[arg-type]
-    changes = {}
+    """`config` with some fields replaced; text is read as the field's type.
+
+    A field that is a configuration itself takes a mapping, or single fields by a dot: `augment.erase=0.3`.
+    """
+    hints = get_type_hints(type(config))
+    names = {field.name: None for field in dataclasses.fields(config)}  # type: ignore[arg-type]
+    changes: dict[str, Any] = {}
     for key, value in settings.items():
-        if key not in fields:
-            raise ConfigError(unknown_name("setting", key, fields))
-        changes[key] = _read(key, value, hints[key])
+        name, dot, rest = key.partition(".")
+        if name not in names:
+            raise ConfigError(unknown_name("setting", name, names))
+        inner = changes.get(name, getattr(config, name))
+        if dataclasses.is_dataclass(inner) and (dot or isinstance(value, Mapping)):
+            changes[name] = with_settings(inner, {rest: value} if dot else value)  # type: ignore[arg-type]
+        elif dot:
+            raise ConfigError(f"{name} has no parts, but got {key}")
+        else:
+            changes[name] = _read(key, value, hints[name])
     return dataclasses.replace(config, **changes)  # type: ignore[type-var]
 
 
@@ -84,6 +94,10 @@ def _read(key: str, value: object, hint: Any) -> object:
 
 
 def _scalar(key: str, value: object, kind: type) -> object:
+    if issubclass(kind, Enum):
+        if value not in (known := [member.value for member in kind]):
+            raise ConfigError(f"{key} must be one of {', '.join(map(str, known))}, but got {value!r}")
+        return kind(value)
     failure = ConfigError(f"{key} must be of type {kind.__name__}, but got {value!r}")
     if kind is bool:
         if isinstance(value, bool):

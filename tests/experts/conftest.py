@@ -18,15 +18,16 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def settled_network(config: ReidNetworkConfig, seed: int = 0) -> ReidNetwork:
-    """A network with random weights whose norms have statistics of their own, as after training."""
+    """A network with random weights whose norms know their inputs, as after training: its features see the image."""
     torch.manual_seed(seed)
     network = ReidNetwork(config)
     for module in network.modules():
         if isinstance(module, torch.nn.BatchNorm1d | torch.nn.BatchNorm2d):
             torch.nn.init.uniform_(module.weight, 0.5, 1.5)
             torch.nn.init.normal_(module.bias, std=0.1)
-            module.running_mean.normal_(std=0.1)
-            module.running_var.uniform_(0.5, 1.5)
+            module.momentum = 1.0
+    with torch.no_grad():
+        network.train().embed(torch.rand(6, 3, 2, 2))
     return network.eval()
 
 

@@ -43,7 +43,7 @@ class PKSampler:
         """The batches of one epoch, each the positions of P x K images, those of one identity next to each other."""
         generator = rng.child("sampler", epoch).numpy()
         waiting = self._groups(generator)
-        batches = []
+        batches: list[NDArray[np.int64]] = []
         while True:
             chosen: dict[int, NDArray[np.int64]] = {}
             rest = []

@@ -10,38 +10,39 @@ from __future__ import annotations
 from collections import Counter
 
 from torch import fx, nn
-from torch.nn.utils.fusion import fuse_conv_bn_eval
+from torch.nn.utils.fusion import fuse_conv_bn_weights
 
 # What tracing raises for networks whose path depends on the values or that are not made of plain tensor operations.
 _UNTRACEABLE = (fx.proxy.TraceError, TypeError, ValueError, RuntimeError, NameError)
 
 
-def fold_conv_norm(network: nn.Module) -> nn.Module:
-    """`network`, which must be in evaluation mode, with each batch norm folded that follows a convolution alone.
+def fold_conv_norm(network: nn.Module) -> int:
+    """Fold, in place, each batch norm that follows a convolution and nothing else; returns how many.
 
-    A network that cannot be traced, or has no batch norm, comes back as it is. Otherwise the result is a new module;
-    modules that are not folded are shared with `network`.
+    `network` must be in evaluation mode. One that cannot be traced stays as it is: correct, but slower.
     """
     if not any(isinstance(module, nn.BatchNorm2d) for module in network.modules()):
-        return network
+        return 0
     try:
-        traced = fx.symbolic_trace(network)
+        graph = fx.Tracer().trace(network)
     except _UNTRACEABLE:
-        return network
-    modules = dict(traced.named_modules())
-    calls = Counter(node.target for node in traced.graph.nodes if node.op == "call_module")
-    for node in list(traced.graph.nodes):
-        if node.op != "call_module" or type(modules[node.target]) is not nn.BatchNorm2d:
+        return 0
+    modules = dict(network.named_modules())
+    calls = Counter(node.target for node in graph.nodes if node.op == "call_module")
+    folded = 0
+    for node in graph.nodes:
+        if node.op != "call_module" or node.args[0].op != "call_module":
             continue
         before = node.args[0]
-        if before.op != "call_module" or type(modules[before.target]) is not nn.Conv2d:
+        conv, norm = modules[before.target], modules[node.target]
+        if type(conv) is not nn.Conv2d or type(norm) is not nn.BatchNorm2d or norm.running_mean is None:
             continue
         # A second user of the convolution's output, or a second call of either, needs it unfolded.
         if len(before.users) > 1 or calls[before.target] > 1 or calls[node.target] > 1:
             continue
-        traced.set_submodule(before.target, fuse_conv_bn_eval(modules[before.target], modules[node.target]))
-        node.replace_all_uses_with(before)
-        traced.graph.erase_node(node)
-    traced.delete_all_unused_submodules()
-    traced.recompile()
-    return traced
+        conv.weight, conv.bias = fuse_conv_bn_weights(
+            conv.weight, conv.bias, norm.running_mean, norm.running_var, norm.eps, norm.weight, norm.bias
+        )
+        network.set_submodule(node.target, nn.Identity())
+        folded += 1
+    return folded

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
-from typing import cast
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from veilkit.experts.base import Embedder, ExpertInfo, Origin, check_images
 from veilkit.experts.digest import file_sha256
 from veilkit.experts.folding import fold_conv_norm
 from veilkit.experts.preprocessing import Preprocessing
-from veilkit.networks.backbones import Backbone
 from veilkit.networks.reid import ReidNetwork, load_reid
 
 
@@ -28,8 +26,7 @@ class TorchEmbedder(Embedder):
     def __init__(self, network: ReidNetwork, info: ExpertInfo, *, flip: bool = False, batch_size: int = 64) -> None:
         self._info, self._flip, self._batch_size = info, flip, batch_size
         frozen = copy.deepcopy(network).eval().requires_grad_(False)
-        # Tracing gives a plain module; `embed` asks nothing of the backbone but to be called.
-        frozen.backbone = cast(Backbone, fold_conv_norm(cast(nn.Module, frozen.backbone)))
+        fold_conv_norm(frozen.backbone)
         frozen.requires_grad_(False)  # folding makes new weights
         frozen.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # missing from torch's stubs
         self._network = frozen

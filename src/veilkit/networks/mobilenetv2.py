@@ -17,7 +17,5 @@ STAGES = (
 
 def mobilenetv2(width: float = 1.0, *, last_stride: int = 1) -> MobileTrunk:
     """MobileNetV2 with `width` times the channels; the last layer keeps its 1280 unless wider."""
-    stages = tuple(
-        Stage(s.expansion, divisible(s.channels * width), s.repeats, s.stride, s.kernel) for s in STAGES
-    )
+    stages = tuple(Stage(s.expansion, divisible(s.channels * width), s.repeats, s.stride, s.kernel) for s in STAGES)
     return MobileTrunk(divisible(32 * width), stages, divisible(1280 * max(1.0, width)), last_stride=last_stride)

@@ -27,6 +27,6 @@ class NonLocalBlock(nn.Module):
         """(N, C, H, W) -> (N, C, H, W)."""
         theta, phi, value = (part(maps).flatten(2) for part in (self.theta, self.phi, self.value))
         attention = torch.einsum("ncp,ncq->npq", theta, phi) / theta.shape[2]
-        mixed = torch.einsum("npq,ncq->ncp", attention, value).unflatten(2, maps.shape[2:])
+        mixed = torch.einsum("npq,ncq->ncp", attention, value).reshape(len(maps), -1, *maps.shape[2:])
         out: Tensor = maps + self.norm(self.expand(mixed))
         return out

@@ -29,7 +29,7 @@ def _light_conv(channels: int) -> nn.Sequential:
 
 
 class AggregationGate(nn.Module):
-    """A weight in (0, 1) per image and channel, from the stream's global average; shared by all streams of a block."""
+    """A weight in (0, 1) per image and channel, from the stream's global average; one for all streams of a block."""
 
     def __init__(self, channels: int, reduction: int = 16) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Generalised-mean pooling (Radenovic et al., TPAMI 2019), between the mean (p = 1) and the maximum (p -> infinity)."""
+"""Generalised-mean pooling (Radenovic et al., TPAMI 2019), from the mean (p = 1) to the maximum (p -> infinity)."""
 
 from __future__ import annotations
 

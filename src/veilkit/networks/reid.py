@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, Self, cast
 
@@ -54,7 +55,8 @@ class ReidNetworkConfig:
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """The config of a model file, where tuples are lists."""
         try:
-            return cls(**{name: tuple(v) if isinstance(v, list) else v for name, v in values.items()})
+            fields: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in values.items()}
+            return cls(**fields)
         except (TypeError, ConfigError) as error:
             raise CheckpointError(f"the file's Re-ID config is not understood: {error}") from error
 
@@ -109,10 +111,9 @@ class ReidNetwork(nn.Module):
     def forward(self, images: Tensor, size: tuple[int, int] | None = None) -> ReidOutput:
         """Features and logits for training; `size` replaces the config's for progressive resizing."""
         features = self._features(images, size or self.config.size)
+        classifiers = [cast(BandHead, head).classifier for head in self.heads]
         logits = [
-            cast(BandHead, head).classifier(neck)
-            for head, (_, neck) in zip(self.heads, features, strict=True)
-            if cast(BandHead, head).classifier is not None
+            classify(neck) for classify, (_, neck) in zip(classifiers, features, strict=True) if classify is not None
         ]
         return ReidOutput([pooled for pooled, _ in features], logits)
 
@@ -126,11 +127,17 @@ class ReidNetwork(nn.Module):
         return [head(band) for head, band in zip(self.heads, bands, strict=True)]
 
 
+def channels_last(network: ReidNetwork) -> ReidNetwork:
+    """The same network with its weights laid out for speed on a CPU."""
+    network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    return network
+
+
 def split_bands(maps: Tensor, count: int) -> list[Tensor]:
     """(N, C, H, W) -> `count` horizontal bands of nearly equal height that together cover the map."""
     height = maps.shape[2]
     edges = [round(i * height / count) for i in range(count + 1)]
-    return [maps[:, :, top:bottom] for top, bottom in zip(edges, edges[1:], strict=False)]
+    return [maps[:, :, top:bottom] for top, bottom in pairwise(edges)]
 
 
 def save_reid(path: Path, network: ReidNetwork, *, half: bool = False) -> str:
@@ -145,4 +152,4 @@ def load_reid(path: Path, expected_sha256: str | None = None) -> ReidNetwork:
     checkpoint = load_checkpoint(path, REID_KIND, expected_sha256)
     network = ReidNetwork(ReidNetworkConfig.from_dict(checkpoint.config))
     load_weights(network, checkpoint.tensors, Path(path).name)
-    return network.eval().to(memory_format=torch.channels_last)
+    return channels_last(network.eval())

@@ -41,13 +41,13 @@ class InstanceBatchNorm(nn.Module):
 
     def __init__(self, channels: int) -> None:
         super().__init__()
-        self.half = channels // 2
-        self.instance = nn.InstanceNorm2d(self.half, affine=True)
-        self.batch = nn.BatchNorm2d(channels - self.half)
+        self.styled = channels // 2
+        self.instance = nn.InstanceNorm2d(self.styled, affine=True)
+        self.batch = nn.BatchNorm2d(channels - self.styled)
 
     def forward(self, maps: Tensor) -> Tensor:
         """(N, C, H, W) -> the same shape."""
-        return torch.cat([self.instance(maps[:, : self.half]), self.batch(maps[:, self.half :])], 1)
+        return torch.cat([self.instance(maps[:, : self.styled]), self.batch(maps[:, self.styled :])], 1)
 
 
 def _norm(channels: int, ibn: bool) -> nn.Module:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -62,9 +61,9 @@ class ViT(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """Normalised images to the map of tokens."""
         patches = self.patches(images)
-        positions = self.positions
+        positions: Tensor = self.positions
         if positions.shape[2:] != patches.shape[2:]:
             positions = F.interpolate(positions, size=patches.shape[2:], mode="bicubic", align_corners=False)
         tokens = (patches + positions).flatten(2).transpose(1, 2)
         out = F.relu(self.head(self.norm(self.layers(tokens))))
-        return cast(Tensor, out).transpose(1, 2).unflatten(2, patches.shape[2:])
+        return out.transpose(1, 2).reshape(len(images), self.channels, *patches.shape[2:])

@@ -25,8 +25,8 @@ CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS pictures (
     output BLOB PRIMARY KEY,
     source BLOB NOT NULL UNIQUE,
-    identity TEXT,
-    camera TEXT,
+    identity BLOB,
+    camera BLOB,
     present INTEGER NOT NULL DEFAULT 1,
     state TEXT NOT NULL DEFAULT 'waiting',
     recipe TEXT,
@@ -105,13 +105,23 @@ class Ledger:
 
     def enrol(self, entries: Iterator[Entry]) -> None:
         """Note the pictures now in the source. Known ones keep what is known of them; others are marked as gone."""
+        rows = ((os.fsencode(e.output), os.fsencode(e.source), _blob(e.identity), _blob(e.camera)) for e in entries)
         self._db.execute("BEGIN")
-        self._db.execute("UPDATE pictures SET present = 0")
-        self._db.executemany(
-            "INSERT INTO pictures (output, source, identity, camera) VALUES (?, ?, ?, ?) ON CONFLICT (source) "
-            "DO UPDATE SET present = 1, identity = excluded.identity, camera = excluded.camera",
-            ((os.fsencode(e.output), os.fsencode(e.source), e.identity, e.camera) for e in entries),
-        )
+        try:
+            self._db.execute("UPDATE pictures SET present = 0")
+            self._db.executemany(
+                "INSERT INTO pictures (output, source, identity, camera) VALUES (?, ?, ?, ?) ON CONFLICT (source) "
+                "DO UPDATE SET present = 1, identity = excluded.identity, camera = excluded.camera",
+                rows,
+            )
+        except BaseException as error:
+            self._db.execute("ROLLBACK")
+            if isinstance(error, sqlite3.IntegrityError):
+                raise DestinationError(
+                    "a new picture would get the name of one that the release holds and the source no longer does: "
+                    "choose a new folder, or names that are pseudonyms"
+                ) from None
+            raise
         self._db.execute("COMMIT")
 
     def record(self, entries: Sequence[Entry]) -> None:
@@ -135,7 +145,7 @@ class Ledger:
             ).fetchall()
             for row in rows:
                 last = row[1]
-                yield Entry(os.fsdecode(row[0]), os.fsdecode(row[1]), *row[2:])
+                yield Entry(*(None if part is None else os.fsdecode(part) for part in row))  # type: ignore[arg-type]
             if len(rows) < _PAGE:
                 return
 
@@ -161,3 +171,8 @@ class Ledger:
             writer = csv.writer(out)
             writer.writerow(("source", "reason"))
             writer.writerows(self.refusals())
+
+
+def _blob(text: str | None) -> bytes | None:
+    """Text that may come from a path, whose bytes need not be UTF-8; SQLite's own text must be."""
+    return None if text is None else os.fsencode(text)

@@ -6,9 +6,14 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Literal, TypeAlias
 
+from veilkit.errors import DataError
 from veilkit.pipeline.key import Key
+from veilkit.pipeline.manifest import MANIFEST, SUMS
 
 Names: TypeAlias = Literal["pseudonyms", "kept"]
+SCRATCH = ".veilkit"  # where files of the release are written before they get their names
+RESERVED = frozenset({SCRATCH, MANIFEST, SUMS})
+_LONGEST = 255  # bytes in a file name, on all usual file systems
 
 
 def pseudonyms(key: Key, suffix: str) -> Callable[[str], str]:
@@ -19,18 +24,30 @@ def pseudonyms(key: Key, suffix: str) -> Callable[[str], str]:
 def kept_names(paths: Iterable[str], suffix: str) -> Callable[[str], str]:
     """Each picture's own path with the release's suffix.
 
-    Where two would get one name (a.jpg and a.bmp), both keep their old suffix too (a.jpg.png and a.bmp.png).
+    Where two could get one name (a.jpg and a.bmp), both keep their old suffix too (a.jpg.png and a.bmp.png).
     """
     seen: set[bytes] = set()
     twice: set[bytes] = set()
     for path in paths:
-        short = os.fsencode(_with_suffix(path, suffix))
-        (twice if short in seen else seen).add(short)
+        # The long name counts as well: a.jpg must not become a.jpg.png beside a picture of that name.
+        for possible in {os.fsencode(_with_suffix(path, suffix)), os.fsencode(path + suffix)}:
+            (twice if possible in seen else seen).add(possible)
 
     def name(path: str) -> str:
         short = _with_suffix(path, suffix)
-        return path + suffix if os.fsencode(short) in twice else short
+        return _checked(path + suffix if os.fsencode(short) in twice else short)
 
+    return name
+
+
+def _checked(name: str) -> str:
+    first, *rest = name.split("/")
+    if rest and first in RESERVED:
+        raise DataError(
+            f"with kept names no folder of the source may be called {first}: rename it, or use pseudonyms"
+        )
+    if len(os.fsencode(name.rpartition("/")[2])) > _LONGEST:
+        raise DataError("a picture's kept name is too long with its new suffix: shorten it, or use pseudonyms")
     return name
 
 

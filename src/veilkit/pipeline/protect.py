@@ -19,14 +19,12 @@ from veilkit.pipeline.engines import local
 from veilkit.pipeline.key import Key, read_or_create_key
 from veilkit.pipeline.ledger import Entry, Ledger
 from veilkit.pipeline.manifest import MANIFEST, SUMS, Manifest, write_sums
-from veilkit.pipeline.naming import Names, kept_names, pseudonyms
+from veilkit.pipeline.naming import SCRATCH, Names, kept_names, pseudonyms
 from veilkit.pipeline.reading import Limits
 from veilkit.pipeline.work import Job, Task, item_name
 from veilkit.pipeline.writing import SUFFIX, Format, write_atomically
 from veilkit.progress import Progress
 from veilkit.version import __version__
-
-SCRATCH = ".veilkit"
 
 
 @dataclass(frozen=True, slots=True)

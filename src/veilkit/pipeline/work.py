@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import fcntl
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +23,8 @@ from veilkit.pipeline.reading import Limits, decode, read_bytes, sha256
 from veilkit.pipeline.writing import Format, encode, to_pixels, write_atomically
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch
+
+_LARGE = 2_000_000  # pixels of a task, each of which takes 40 bytes and more while it is worked on
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,7 @@ class Worker:
                 data = read_bytes(self.job.source / entry.source, self.job.limits)
                 read.append((dataclasses.replace(entry, source_sha256=sha256(data), reason=None), data))
             except RefusedImage as refusal:
-                refused.append(_refused(entry, refusal.reason))
+                refused.append(refused_entry(entry, refusal.reason))
         recipes = self._recipes([entry for entry, _ in read])
         kept: list[Entry] = []
         if not task.check and all(
@@ -79,12 +85,12 @@ class Worker:
             try:
                 decoded.append((entry, decode(data, self.job.limits)))
             except RefusedImage as refusal:
-                refused.append(_refused(entry, refusal.reason))
+                refused.append(refused_entry(entry, refusal.reason))
         if task.check:
             return (*(entry for entry, _ in decoded), *refused)
         if refused and self.job.method.mixes:
             reason = "a picture that it was to be mixed with has changed: run the same command again"
-            return (*(_refused(entry, reason) for entry, _ in decoded), *refused)
+            return (*(refused_entry(entry, reason) for entry, _ in decoded), *refused)
         return (*kept, *(self._protect(decoded) if decoded else ()), *refused)
 
     def _recipes(self, entries: list[Entry]) -> list[str]:
@@ -105,19 +111,35 @@ class Worker:
 
     def _protect(self, decoded: list[tuple[Entry, NDArray[np.uint8]]]) -> list[Entry]:
         entries = [entry for entry, _ in decoded]
-        height, width = decoded[0][1].shape[:2]
-        images = torch.stack([_to_tensor(_resized(pixels, height, width)) for _, pixels in decoded])
+        # The middle one by size: one tiny or huge picture must not decide for those that it is mixed with.
+        height, width = sorted((pixels.shape[:2] for _, pixels in decoded), key=math.prod)[(len(decoded) - 1) // 2]
         items = tuple(item_name(entry.source, entry.source_sha256 or "") for entry in entries)
-        batch = ImageBatch(images, items, tuple(entry.identity for entry in entries))
+        identities = tuple(entry.identity for entry in entries)
+        with self._alone_if_large(len(decoded) * height * width):
+            return self._protect_batch(entries, ImageBatch(_batch(decoded, height, width), items, identities))
+
+    @contextmanager
+    def _alone_if_large(self, pixels: int) -> Iterator[None]:
+        """Let one worker at a time work on large pictures, so that memory does not grow with the workers."""
+        if pixels <= _LARGE:
+            yield
+            return
+        with (self.job.scratch / "large").open("wb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def _protect_batch(self, entries: list[Entry], batch: ImageBatch) -> list[Entry]:
+        height, width = batch.images.shape[-2:]
         try:
             release = self.job.method.protect(batch, rng=self._rng)
         except VeilkitError:
             raise
         except Exception as error:  # one picture that a method cannot take must not end the run
             reason = f"{self.job.method.name} failed on it ({type(error).__name__}, {width}x{height} pixels)"
-            return [_refused(entry, reason) for entry in entries]
+            return [refused_entry(entry, reason) for entry in entries]
         if release.images is None or release.source_index is None:
             raise DataError(f"{self.job.method.name} gives no picture for each picture; it cannot protect a folder")
+        del batch  # large pictures: what is not needed any more goes
         recipes, done = self._recipes(entries), []
         for image, index in zip(release.images, release.source_index, strict=True):
             data = encode(to_pixels(image), self.job.image_format)
@@ -130,13 +152,17 @@ class Worker:
         return done
 
 
-def _refused(entry: Entry, reason: str) -> Entry:
+def refused_entry(entry: Entry, reason: str) -> Entry:
     """The entry with its refusal. What the release already holds of the picture, from before, stays in it."""
     return dataclasses.replace(entry, state="done" if entry.state == "done" else "refused", reason=reason)
 
 
-def _to_tensor(pixels: NDArray[np.uint8]) -> torch.Tensor:
-    return torch.from_numpy(pixels).permute(2, 0, 1).to(torch.float32).div_(255)
+def _batch(decoded: list[tuple[Entry, NDArray[np.uint8]]], height: int, width: int) -> torch.Tensor:
+    """The pictures as float32 NCHW in [0, 1]. Empties `decoded`: a large picture is not held twice."""
+    images = torch.empty(len(decoded), 3, height, width)
+    for image in reversed(images):
+        image.copy_(torch.from_numpy(_resized(decoded.pop()[1], height, width)).permute(2, 0, 1))
+    return images.div_(255)
 
 
 def _resized(pixels: NDArray[np.uint8], height: int, width: int) -> NDArray[np.uint8]:

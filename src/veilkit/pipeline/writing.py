@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
@@ -18,12 +19,15 @@ from veilkit.errors import DestinationError
 Format: TypeAlias = Literal["png", "jpeg"]
 SUFFIX: dict[Format, str] = {"png": ".png", "jpeg": ".jpg"}
 _JPEG_QUALITY = 95
+_STRIP = 512  # rows
 
 
 def to_pixels(image: Tensor) -> NDArray[np.uint8]:
     """A float CHW image in [0, 1] as HWC uint8, rounded to the nearest value."""
-    pixels: NDArray[np.uint8] = image.mul(255).round_().clamp_(0, 255).byte().permute(1, 2, 0).contiguous().numpy()
-    return pixels
+    pixels = torch.empty(*image.shape[1:], 3, dtype=torch.uint8)
+    for rows, out in zip(image.split(_STRIP, dim=1), pixels.split(_STRIP), strict=True):  # bounds the memory
+        out.copy_(rows.mul(255).round_().clamp_(0, 255).permute(1, 2, 0))
+    return pixels.numpy()
 
 
 def encode(pixels: NDArray[np.uint8], image_format: Format) -> bytes:

@@ -19,7 +19,7 @@ class Holdout:
 
 
 def hold_out(split: Split, share: float, rng: Randomness) -> Holdout:
-    """Set aside `share` of the identities; of each and each of its cameras one image becomes a query, the rest gallery.
+    """Set aside `share` of the identities; of each, one image per camera is a query, the rest gallery.
 
     An identity whose images would leave it without a gallery match from another camera still counts as a distractor.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from veilkit.datasets.augment import AugmentConfig
 from veilkit.errors import ConfigError
@@ -18,7 +18,7 @@ class ReidConfig:
     `size`. small_size, small_share: the first share of the epochs runs at a smaller size, which is cheaper.
     identities, images: P and K of a batch. frozen: leading blocks of the backbone that keep their initial weights and
     statistics. rate, head_rate: Adam's learning rate for the backbone and, times it, for the heads.
-    smoothing: of the labels. triplet, centre: weights of the two metric losses; centre_rate: SGD's rate of the centres.
+    smoothing: of the labels. triplet, centre: weights of the two metric losses; centre_rate: SGD's, of the centres.
     average: decay of the moving average of the weights that is kept in the end; 0 keeps the last weights.
     """
 
@@ -44,7 +44,7 @@ class ReidConfig:
     centre: float = 5e-4
     centre_rate: float = 0.5
     average: float = 0.0
-    augment: AugmentConfig = AugmentConfig()
+    augment: AugmentConfig = field(default_factory=AugmentConfig)
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -20,7 +20,7 @@ from veilkit.datasets.sampler import PKSampler
 from veilkit.errors import CheckpointError, ConfigError, DataError
 from veilkit.networks.backbones import BACKBONE_KIND
 from veilkit.networks.losses import Centres, weighted_regularised_triplet
-from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig
+from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig, channels_last
 from veilkit.rng import Randomness
 from veilkit.training.pixels import read_pixels
 from veilkit.training.reid_config import ReidConfig
@@ -40,6 +40,7 @@ class ReidRun:
         people = {name: label for label, name in enumerate(train.identities)}
         self.config = config
         self.epoch = 0
+        self._steps = 0
         self._rng = Randomness.from_seed(config.seed).child("reid")
         self._labels = torch.tensor([people[str(record.identity)] for record in train.records])
         self._pixels = read_pixels(train, config.stored or config.size)
@@ -52,7 +53,7 @@ class ReidRun:
         self._fingerprint = _fingerprint(train, config)
         if init is not None:
             self._fingerprint["init"] = _start_from(self._network, init, config.backbone)
-        self._network.to(memory_format=torch.channels_last)
+        channels_last(self._network)
         self._frozen = _freeze(self._network, config.frozen)
         self._average = MovingAverage(self._network, config.average)
         self._adam = _adam(self._network, config)
@@ -87,16 +88,19 @@ class ReidRun:
         if config.centre:
             for parameter in self._centres.parameters():
                 if parameter.grad is not None:
-                    parameter.grad /= config.centre  # the centres follow at their own rate, whatever the loss's weight
+                    parameter.grad /= (
+                        config.centre
+                    )  # the centres follow at their own rate, whatever the loss's weight
             self._sgd.step()
-        self._average.update(self._network, int(self.epoch * len(self._sampler.labels)) + step)
+        self._average.update(self._network, self._steps)
+        self._steps += 1
         return loss.item()
 
     def averaged(self) -> ReidNetwork:
         """The network to keep: with averaged weights where the recipe asks for it, in evaluation mode."""
         network = ReidNetwork(self._network.config)
         load_weights(network, self._average.tensors if self.config.average else self._network.state_dict(), "run")
-        return network.eval().to(memory_format=torch.channels_last)
+        return channels_last(network.eval())
 
     def save(self, path: Path) -> None:
         """Write everything that the next epoch depends on."""
@@ -106,7 +110,9 @@ class ReidRun:
             **with_prefix("centres", self._centres.state_dict()),
             **with_prefix("adam", pack_optimizer(self._adam)),
         }
-        save_checkpoint(path, tensors, {"epoch": self.epoch, "run": self._fingerprint}, STATE_KIND)
+        save_checkpoint(
+            path, tensors, {"epoch": self.epoch, "steps": self._steps, "run": self._fingerprint}, STATE_KIND
+        )
 
     def restore(self, path: Path) -> None:
         """Go on from what `save` wrote; refuses the state of another recipe, start or dataset."""
@@ -118,7 +124,7 @@ class ReidRun:
                 f"{path} belongs to another run: {', '.join(changed)} differ; "
                 "give this run a work folder of its own, or delete that file"
             )
-        self.epoch = int(saved.config["epoch"])
+        self.epoch, self._steps = int(saved.config["epoch"]), int(saved.config["steps"])
         load_weights(self._network, of_prefix("network", saved.tensors), path.name)
         load_weights(self._centres, of_prefix("centres", saved.tensors), path.name)
         unpack_optimizer(self._adam, of_prefix("adam", saved.tensors))

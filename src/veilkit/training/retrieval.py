@@ -18,8 +18,8 @@ def embed_pixels(network: ReidNetwork, pixels: Tensor, *, flip: bool = True, bat
     """uint8 (N, 3, H, W) -> (N, D) features; with `flip` the mean of an image's and its mirror image's."""
     network.eval()
     parts = []
-    for chunk in pixels.split(batch):
-        images = chunk.float().div_(255)
+    for start in range(0, len(pixels), batch):
+        images = pixels[start : start + batch].float().div_(255)
         features = network.embed(images)
         parts.append((features + network.embed(images.flip(3))) / 2 if flip else features)
     return torch.cat(parts)

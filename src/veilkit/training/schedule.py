@@ -21,8 +21,8 @@ class Decay(StrEnum):
 class Schedule:
     """Factor on the base learning rate.
 
-    A linear warm-up from a tenth over `warmup` epochs, then: steps multiplies by 0.1 at each of `milestones` (shares of
-    all epochs; AGW: 40 and 70 of 120), cosine falls to zero at the end, exponential falls evenly (in logarithm) to
+    A linear warm-up from a tenth over `warmup` epochs, then: steps multiplies by 0.1 at each of `milestones` (shares
+    of all epochs; AGW: 40 and 70 of 120), cosine falls to zero at the end, exponential falls evenly (in logarithm) to
     a hundredth.
     """
 

@@ -52,7 +52,7 @@ def draw_camera(seed: int, camera: int) -> Camera:
     hue = float(shared.uniform(0, 2 * math.pi)) + camera * _GOLDEN
     places = shared.permutation(len(PLACES))
     rng = root.child("camera", camera).numpy()
-    strength = float(rng.uniform(0.14, 0.26))
+    strength = float(rng.uniform(0.07, 0.15))
     gains = np.exp([strength * math.cos(hue - turn) for turn in (0.0, 2 * math.pi / 3, 4 * math.pi / 3)])
     place = PLACES[int(places[camera % len(PLACES)])]
     indoors = place in ("corridor", "station")
@@ -60,14 +60,14 @@ def draw_camera(seed: int, camera: int) -> Camera:
     return Camera(
         place=place,
         gains=(float(gains[0]), float(gains[1]), float(gains[2])),
-        exposure=float(np.exp(bright * rng.uniform(0.02, 0.3))),
-        gamma=float(np.exp(rng.uniform(-0.2, 0.2))),
-        contrast=float(rng.uniform(0.78, 1.15)),
-        saturation=float(rng.uniform(0.6, 1.15)),
-        haze=float(rng.uniform(0.0, 0.07)),
-        resolution=float(rng.uniform(0.5, 0.95)),
+        exposure=float(np.exp(bright * rng.uniform(0.02, 0.16))),
+        gamma=float(np.exp(rng.uniform(-0.12, 0.12))),
+        contrast=float(rng.uniform(0.88, 1.14)),
+        saturation=float(rng.uniform(0.75, 1.15)),
+        haze=float(rng.uniform(0.0, 0.04)),
+        resolution=float(rng.uniform(0.6, 1.0)),
         blur=float(rng.uniform(0.3, 0.8)),
-        noise=float(rng.uniform(0.006, 0.022)),
+        noise=float(rng.uniform(0.006, 0.018)),
         pitch=float(rng.uniform(0.06, 0.3)),
         light=Light(
             azimuth=float(rng.uniform(-2.2, 2.2)),
@@ -88,7 +88,7 @@ def camera_jpeg_quality(seed: int, camera: int) -> int:
 def develop(camera: Camera, scene: Floats, rng: np.random.Generator) -> NDArray[np.uint8]:
     """What `camera` makes of linear light (H, W, 3): 8-bit RGB, with the noise and the shake of `rng`'s moment."""
     height, width = scene.shape[:2]
-    exposure = camera.exposure * float(np.exp(rng.normal(0, 0.07)))
+    exposure = camera.exposure * float(np.exp(rng.normal(0, 0.04)))
     gains = np.array(camera.gains, np.float32) * np.exp(rng.normal(0, 0.02, 3)).astype(np.float32)
     picture = np.sqrt(np.maximum(scene * (gains * np.float32(exposure)), 0))
     small = max(8, round(width * camera.resolution)), max(8, round(height * camera.resolution))

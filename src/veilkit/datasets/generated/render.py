@@ -62,7 +62,7 @@ def _moment(rng: np.random.Generator, light: Light) -> Light:
     return Light(
         light.azimuth + float(rng.normal(0, 0.35)),
         light.height,
-        light.sun * float(np.exp(rng.normal(0, 0.2))),
+        light.sun * float(np.exp(rng.normal(0, 0.12))),
         light.sky * float(np.exp(rng.normal(0, 0.08))),
         light.warmth,
     )
@@ -70,7 +70,7 @@ def _moment(rng: np.random.Generator, light: Light) -> Light:
 
 def _framing(rng: np.random.Generator, lens: Camera, height: int, width: int) -> View:
     """Where an imperfect detector puts the person in its box, and how the person stands to the camera."""
-    scale, bottom = float(rng.uniform(0.84, 0.95)), float(rng.uniform(0.945, 0.985))
+    scale, bottom = float(rng.uniform(0.88, 0.97)), float(rng.uniform(0.955, 0.99))
     trouble = rng.random()
     if trouble < 0.06:
         scale, bottom = float(rng.uniform(1.0, 1.25)), float(rng.uniform(1.05, 1.25))
@@ -87,7 +87,7 @@ def _framing(rng: np.random.Generator, lens: Camera, height: int, width: int) ->
         scale=size * scale / math.cos(pitch),
         x=_SUPERSAMPLING * width * (0.5 + float(rng.normal(0, wild))),
         ground=size * bottom,
-        aspect=float(rng.uniform(0.98, 1.14)) * 2 * width / height,
+        aspect=float(rng.uniform(1.08, 1.25)) * 2 * width / height,
         roll=float(rng.normal(0, 0.02)),
     )
 

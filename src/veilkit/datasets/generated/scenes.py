@@ -38,7 +38,7 @@ def scene(seed: int, camera: int) -> Floats:
         "campus": _hedge,
     }[place](rng, picture, horizon)
     picture[horizon : horizon + 2] *= 0.7
-    light = 1 + 0.12 * clouds(rng, HEIGHT, WIDTH, 96)
+    light = 1 + 0.16 * clouds(rng, HEIGHT, WIDTH, 72)
     texture = 1 + 0.04 * clouds(rng, HEIGHT, WIDTH, 3) + 0.04 * clouds(rng, HEIGHT, WIDTH, 14)
     picture = np.clip(picture * (light * texture)[..., None], 0.01, 1)
     picture = cv2.GaussianBlur(picture, (0, 0), float(rng.uniform(0.8, 1.8)))

@@ -33,33 +33,30 @@ class Light:
 def shade(canvas: Canvas, light: Light, supersampling: int) -> tuple[Floats, Floats]:
     """Linear colour (H, W, 3), multiplied by its coverage, and coverage (H, W) in [0, 1], at picture size."""
     height, width = canvas.depth.shape
-    solid = canvas.depth > -1e5
-    cover = solid.astype(np.float32)
-    normal = canvas.normal
-    direction = light.direction()
-    facing = normal @ direction
-    lit = np.clip(0.2 + 0.8 * facing, 0, None)
-    sky = 0.62 - 0.38 * normal[..., 1]
-    closeness = _occlusion(canvas.depth, cover, height)
-    rim = 0.55 + 0.45 * np.clip(normal[..., 2] * 1.6, 0, 1)
-    tint = np.array([1 + light.warmth, 1.0, 1 - light.warmth], np.float32)
+    solid = np.nonzero(canvas.depth > -1e5)
+    cover = np.zeros((height, width), np.float32)
+    cover[solid] = 1.0
+    normal, direction = canvas.normal[solid], light.direction()
+    lit = np.clip(0.2 + 0.8 * (normal @ direction), 0, None)
+    open_to_sky = 0.62 - 0.38 * normal[:, 1]
+    closeness = _occlusion(canvas.depth, cover)[solid]
+    rim = 0.55 + 0.45 * np.clip(normal[:, 2] * 1.6, 0, 1)
+    warm = np.array([1 + light.warmth, 1.0, 1 - light.warmth], np.float32)
     cool = np.array([1 - 0.4 * light.warmth, 1.0, 1 + 0.4 * light.warmth], np.float32)
-    energy = (light.sun * lit * (0.35 + 0.65 * closeness))[..., None] * tint + (light.sky * sky * closeness * rim)[
-        ..., None
-    ] * cool
+    sun = (light.sun * lit * (0.35 + 0.65 * closeness))[:, None] * warm
+    sky = (light.sky * open_to_sky * closeness * rim)[:, None] * cool
     half = direction + np.array([0, 0, 1], np.float32)
     half /= np.linalg.norm(half)
-    shine = canvas.gloss * np.clip(normal @ half, 0, 1) ** 12 * light.sun
-    picture = (canvas.colour * energy + (0.25 * shine * closeness)[..., None]) * cover[..., None]
+    shine = 0.25 * light.sun * canvas.gloss[solid] * closeness * np.clip(normal @ half, 0, 1) ** 12
+    picture = np.zeros((height, width, 3), np.float32)
+    picture[solid] = canvas.colour[solid] * (sun + sky) + shine[:, None]
     size = (width // supersampling, height // supersampling)
-    return cv2.resize(picture, size, interpolation=cv2.INTER_AREA), cv2.resize(
-        cover, size, interpolation=cv2.INTER_AREA
-    )
+    return cv2.resize(picture, size, interpolation=cv2.INTER_AREA), cv2.resize(cover, size, interpolation=cv2.INTER_AREA)
 
 
-def _occlusion(depth: Floats, cover: Floats, height: int) -> Floats:
+def _occlusion(depth: Floats, cover: Floats) -> Floats:
     """1 in the open, towards 0 where nearer surfaces surround a point: the shade between arm and trunk."""
-    unit = height / 512
+    unit = depth.shape[0] / 512
     small = (depth.shape[1] // 2, depth.shape[0] // 2)
     near = cv2.resize(np.where(cover > 0, depth, 0).astype(np.float32), small, interpolation=cv2.INTER_AREA)
     weight = cv2.resize(cover, small, interpolation=cv2.INTER_AREA)

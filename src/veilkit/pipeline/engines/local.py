@@ -20,10 +20,11 @@ from typing import Any, TypeAlias
 
 from veilkit.errors import WorkerError
 from veilkit.pipeline.ledger import Entry
-from veilkit.pipeline.work import Job, Task, Worker
+from veilkit.pipeline.work import Job, Task, Worker, refused_entry
 
 Handler: TypeAlias = Callable[[tuple[Entry, ...]], None]
 _AHEAD = 2  # tasks that a worker holds, so that it never waits for the next
+_SHORT = 16  # pictures of a task whose answer fits into a socket's buffer, however long their paths
 _DEATHS = 5  # deaths in a row, with no task done between them, that are not the pictures' fault
 
 
@@ -54,7 +55,7 @@ class _Pool:
                 process = busy[ready]  # type: ignore[index]
                 try:
                     result = process.take()
-                except (EOFError, ConnectionResetError):
+                except (EOFError, OSError):  # OSError: in the midst of an answer
                     self._bury(process)
                 else:
                     self._deaths = 0
@@ -62,7 +63,8 @@ class _Pool:
                 self._feed(process)
 
     def _feed(self, process: _Process) -> None:
-        while len(process.held) < _AHEAD:
+        # Two long messages that cross would wait for each other for ever, each in a full socket.
+        while len(process.held) < (1 if process.held and len(process.held[0].entries) > _SHORT else _AHEAD):
             task = self._again.popleft() if self._again else next(self._tasks, None)
             if task is None:
                 return
@@ -82,7 +84,7 @@ class _Pool:
         self._again.extend(others)
         if culprit.retried:
             reason = f"a worker process died on it twice ({cause})"
-            self._handle(tuple(replace(entry, state="refused", reason=reason) for entry in culprit.entries))
+            self._handle(tuple(refused_entry(entry, reason) for entry in culprit.entries))
         else:
             self._again.appendleft(replace(culprit, retried=True))
         process.start()

@@ -1,0 +1,98 @@
+"""The same key gives the same bytes, however the work is cut up; another key gives others where a method draws."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from claims import record
+from pictures import write_folder
+from veilkit.methods import METHODS
+from veilkit.pipeline.protect import protect
+
+SEED, COUNT, PEOPLE = 0, 64, 10
+
+
+def contents(release: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(release)): file.read_bytes() for file in release.rglob("*") if file.is_file()}
+
+
+def shuffled_copy(source: Path, copy: Path, seed: int) -> None:
+    """The same files in another folder, made in another order, so that a listing gives them in another order."""
+    files = sorted(file for file in source.rglob("*") if file.is_file())
+    random.Random(seed).shuffle(files)
+    for file in files:
+        target = copy / file.relative_to(source)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, target)
+
+
+def differing(source: Path, work: Path, method: str, workers: Sequence[int], *, seed: int = SEED) -> set[str]:
+    """Files that are not the same in-process, with each number of workers, and from a shuffled copy of the source."""
+    key, copy = work / "key" / "key", work / "copy"
+    shuffled_copy(source, copy, seed)
+    protect(source, work / "first", method, key=key)
+    protect(copy, work / "shuffled", method, key=key)
+    others = [work / "shuffled"]
+    for number in workers:
+        others.append(work / f"workers{number}")
+        protect(source, others[-1], method, key=key, workers=number)
+    first = contents(work / "first")
+    return {
+        name
+        for other in map(contents, others)
+        for name in first.keys() | other.keys()
+        if first.get(name) != other.get(name)
+    }
+
+
+def other_key_differs(source: Path, work: Path, method: str) -> bool:
+    """Whether every picture differs under another key. Names differ too: pictures are compared by their source."""
+    releases = []
+    for name in ("one", "two"):
+        protect(source, work / name, method, key=work / f"{name}.private" / "key", names="kept")
+        releases.append({path: data for path, data in contents(work / name).items() if path.endswith(".png")})
+    one, two = releases
+    return one.keys() == two.keys() and all(one[path] != two[path] for path in one)
+
+
+def main() -> None:
+    random_methods = [name for name, method in METHODS.items() if method.random]
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "source")
+        write_folder(source, COUNT, people=PEOPLE)
+        different = {method: differing(source, Path(folder, method), method, workers=(1, 2)) for method in METHODS}
+        keyed = {
+            method: other_key_differs(source, Path(folder, f"{method}-keys"), method) for method in random_methods
+        }
+    print(different, keyed)
+    about = {
+        "data": f"generated pictures of {PEOPLE} people",
+        "seed": SEED,
+        "command": "python benchmarks/determinism.py",
+    }
+    record(
+        id="same-bytes",
+        claim="Files that differ between 1 and 2 workers, in-process, and shuffled input order, over all methods",
+        figure=sum(map(len, different.values())),
+        bar="== 0",
+        unit="files",
+        scale=f"{COUNT} pictures, methods: {', '.join(METHODS)}",
+        **about,
+    )
+    record(
+        id="other-key-differs",
+        claim="Share of randomised methods with which another key changes every picture",
+        figure=sum(keyed.values()) / len(keyed),
+        bar="== 1",
+        unit="",
+        scale=f"{COUNT} pictures, methods: {', '.join(random_methods)}",
+        **about,
+    )
+
+
+if __name__ == "__main__":
+    main()

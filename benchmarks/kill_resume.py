@@ -1,0 +1,126 @@
+"""`kill -9` at random moments of a run, and the same command again: the end must be the same, and nothing half done
+may ever be seen under a final name.
+
+Every other kill takes the parent alone, so that orphaned workers still write while the next run begins.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from claims import record
+from pictures import write_folder
+from process import command, run, tree
+
+SEED, KILLS, COUNT = 0, 30, 500
+METHOD, HEIGHT, WIDTH = "noise", 256, 128
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """kills: (seconds after the start, files visible then) of each. differing: names not as in the unbroken run."""
+
+    kills: tuple[tuple[float, int], ...]
+    partial: tuple[str, ...]
+    differing: tuple[str, ...]
+
+
+def contents(release: Path) -> dict[str, bytes]:
+    """Every file that a reader of the release sees."""
+    return {
+        str(file.relative_to(release)): file.read_bytes()
+        for file in release.rglob("*")
+        if file.is_file() and ".veilkit" not in file.relative_to(release).parts
+    }
+
+
+def measure(work: Path, *, kills: int, count: int, workers: int = 2, seed: int = SEED) -> Report:
+    """Kill a run `kills` times, resume it each time, and compare with an unbroken run under the same key."""
+    rng = random.Random(seed)
+    source, unbroken, broken = work / "source", work / "unbroken", work / "broken"
+    write_folder(source, count, height=HEIGHT, width=WIDTH)
+    options = ["--method", METHOD, "--workers", str(workers), "--key", str(work / "private" / "key")]
+    whole = run("protect", source, unbroken, *options)
+    if whole.code:
+        raise SystemExit(f"the unbroken run failed:\n{whole.output}")
+    expected = contents(unbroken)
+    happened: list[tuple[float, int]] = []
+    partial: set[str] = set()
+    for number in range(kills):
+        child = subprocess.Popen(
+            command("protect", source, broken, *options),
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        begun, before = time.perf_counter(), len(_pictures(broken))
+        # Half of the kills come at any moment of start-up; half wait until work goes on, for a share of what is left.
+        wanted = before + (rng.uniform(0, 2 * (count - before) / (kills - number)) if number % 4 < 3 else 0)
+        moment = rng.uniform(0, 0.5 * whole.seconds) if number % 4 == 3 else 20 * whole.seconds
+        while child.poll() is None and time.perf_counter() - begun < moment:
+            if number % 4 < 3 and len(_pictures(broken)) > wanted:
+                break
+            time.sleep(rng.uniform(0, 0.01))
+        family = tree(child.pid)
+        for pid in family if number % 2 else family[:1]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        child.wait()
+        seen = contents(broken) if broken.exists() else {}
+        happened.append((time.perf_counter() - begun, len(seen)))
+        partial |= {name for name, data in seen.items() if expected.get(name) != data}
+    last = run("protect", source, broken, *options)
+    if last.code:
+        raise SystemExit(f"the last run failed:\n{last.output}")
+    ended = contents(broken)
+    differing = sorted(name for name in expected.keys() | ended.keys() if expected.get(name) != ended.get(name))
+    left = [str(file.relative_to(broken)) for file in broken.rglob("*") if ".veilkit" in file.parts]
+    return Report(tuple(happened), tuple(sorted(partial)), (*differing, *left))
+
+
+def _pictures(release: Path) -> list[str]:
+    return [file.name for file in release.glob("*.png")] if release.exists() else []
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        report = measure(Path(folder), kills=KILLS, count=COUNT)
+    for number, (seconds, visible) in enumerate(report.kills, 1):
+        print(f"kill {number:>2}: after {seconds:5.1f} s, {visible} files visible")
+    progress = sorted(visible for _, visible in report.kills)
+    inside = sum(0 < visible < COUNT for visible in progress)
+    about = {
+        "data": f"generated pictures, {HEIGHT}x{WIDTH}, method {METHOD}",
+        "scale": f"{COUNT} pictures, {KILLS} kills, 2 workers",
+        "seed": SEED,
+        "command": "python benchmarks/kill_resume.py",
+        "note": f"{inside} of {KILLS} kills between the first and the last file (median {progress[KILLS // 2]} of "
+        f"{COUNT} files done); half of the kills take the parent alone",
+    }
+    record(
+        id="kill-resume-differences",
+        claim=f"`kill -9` at {KILLS} random moments of a {COUNT}-image run, then resume: files that differ from an "
+        "unbroken run",
+        figure=len(report.differing),
+        bar="== 0",
+        unit="files",
+        **about,
+    )
+    record(
+        id="kill-resume-partial",
+        claim=f"`kill -9` at {KILLS} random moments: partial files ever visible under a final name",
+        figure=len(report.partial),
+        bar="== 0",
+        unit="files",
+        **about,
+    )
+
+
+if __name__ == "__main__":
+    main()
