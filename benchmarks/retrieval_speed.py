@@ -2,8 +2,8 @@
 
 Both get the same L2-normalised features, compute the same similarities in chunks of 256 queries (included in both
 times) and break ties alike, by gallery index, which makes the textbook's sort a stable one. CPU time on one thread,
-best of three, taken in turns. Features are random: no match stands out, the worst case for veilkit, which looks only as far
-down the gallery as the last match; features of a trained model are timed too, for comparison.
+best of three, taken in turns. Features are random: no match stands out, the worst case for veilkit, which looks only
+as far down the gallery as the last match; made-up features that separate people well are timed too, for comparison.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from claims import record
 from numpy.typing import NDArray
 
+from claims import record
 from veilkit.metrics import RetrievalResult, retrieval
 
 QUERIES, GALLERY, IDENTITIES, CAMERAS, DIMENSIONS, CHUNK = 3_368, 19_732, 751, 6, 128, 256

@@ -27,7 +27,7 @@ def settled_network(config: ReidNetworkConfig, seed: int = 0) -> ReidNetwork:
             torch.nn.init.normal_(module.bias, std=0.1)
             module.momentum = 1.0
     with torch.no_grad():
-        network.train().embed(torch.rand(6, 3, 2, 2))
+        network.train().embed(torch.rand(8, 3, 5, 3))
     return network.eval()
 
 

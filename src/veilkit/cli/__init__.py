@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from veilkit.cli import demo, generate, methods, protect
+from veilkit.cli import demo, experts, generate, methods, protect, train
 from veilkit.errors import VeilkitError
 
 
@@ -36,7 +36,9 @@ app = typer.Typer(
 )
 app.command("protect")(protect.protect)
 app.add_typer(generate.app, name="generate")
+app.add_typer(train.app, name="train")
 app.add_typer(methods.app, name="methods")
+app.add_typer(experts.app, name="experts")
 app.command("demo")(demo.demo)
 
 

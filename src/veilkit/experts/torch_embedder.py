@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
+from typing import cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from veilkit.experts.base import Embedder, ExpertInfo, Origin, check_images
 from veilkit.experts.digest import file_sha256
-from veilkit.experts.folding import fold_conv_norm
+from veilkit.experts.folding import folded_copy
 from veilkit.experts.preprocessing import Preprocessing
+from veilkit.networks.backbones import Backbone
 from veilkit.networks.reid import ReidNetwork, load_reid
 
 
@@ -25,9 +27,11 @@ class TorchEmbedder(Embedder):
 
     def __init__(self, network: ReidNetwork, info: ExpertInfo, *, flip: bool = False, batch_size: int = 64) -> None:
         self._info, self._flip, self._batch_size = info, flip, batch_size
-        frozen = copy.deepcopy(network).eval().requires_grad_(False)
-        fold_conv_norm(frozen.backbone)
-        frozen.requires_grad_(False)  # folding makes new weights
+        frozen = copy.deepcopy(network).eval()
+        example = torch.rand(1, 3, *network.config.size, generator=torch.Generator().manual_seed(0))
+        # A backbone is a module with two more attributes, which the copy keeps.
+        frozen.backbone = cast(Backbone, folded_copy(cast(nn.Module, frozen.backbone), example))
+        frozen.requires_grad_(False)
         frozen.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # missing from torch's stubs
         self._network = frozen
 

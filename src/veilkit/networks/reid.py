@@ -30,6 +30,7 @@ class ReidNetworkConfig:
     bands: into how many horizontal bands the last map is cut, once per entry: (1,) is one global feature as in AGW,
     (1, 2) adds one feature for the upper and one for the lower body. reduced: length that each band's feature is
     projected to; 0 keeps the backbone's. identities: classifier outputs; 0 for a network that only embeds.
+    cosine: where positive, logits are this many times the cosine to each class instead of a plain product.
     """
 
     backbone: str = "mobilenetv2"
@@ -38,6 +39,7 @@ class ReidNetworkConfig:
     bands: tuple[int, ...] = (1,)
     reduced: int = 0
     identities: int = 0
+    cosine: float = 0.0
     mean: tuple[float, float, float] = IMAGENET_MEAN
     std: tuple[float, float, float] = IMAGENET_STD
 
@@ -48,8 +50,8 @@ class ReidNetworkConfig:
             raise ConfigError(f"last_stride must be 1 or 2, but got {self.last_stride}")
         if not self.bands or min(self.bands) < 1:
             raise ConfigError(f"bands must name at least one positive count, but got {self.bands}")
-        if self.reduced < 0 or self.identities < 0:
-            raise ConfigError("reduced and identities must not be negative")
+        if min(self.reduced, self.identities, self.cosine) < 0:
+            raise ConfigError("reduced, identities and cosine must not be negative")
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -113,7 +115,9 @@ class ReidNetwork(nn.Module):
         features = self._features(images, size or self.config.size)
         classifiers = [cast(BandHead, head).classifier for head in self.heads]
         logits = [
-            classify(neck) for classify, (_, neck) in zip(classifiers, features, strict=True) if classify is not None
+            _logits(neck, classifier.weight, self.config.cosine)
+            for classifier, (_, neck) in zip(classifiers, features, strict=True)
+            if classifier is not None
         ]
         return ReidOutput([pooled for pooled, _ in features], logits)
 
@@ -125,6 +129,12 @@ class ReidNetwork(nn.Module):
         maps = self.backbone(normalised)
         bands = [band for count in self.config.bands for band in split_bands(maps, count)]
         return [head(band) for head, band in zip(self.heads, bands, strict=True)]
+
+
+def _logits(features: Tensor, weights: Tensor, cosine: float) -> Tensor:
+    if cosine:
+        return cosine * F.linear(F.normalize(features), F.normalize(weights))
+    return F.linear(features, weights)
 
 
 def channels_last(network: ReidNetwork) -> ReidNetwork:

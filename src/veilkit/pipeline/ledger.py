@@ -167,7 +167,8 @@ class Ledger:
 
     def write_refusals(self, file: Path) -> None:
         """List the refused pictures and the reasons as CSV, for their owner."""
-        with file.open("w", newline="", encoding="utf-8", errors="surrogateescape") as out:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w", newline="", encoding="utf-8", errors="surrogateescape") as out:
             writer = csv.writer(out)
             writer.writerow(("source", "reason"))
             writer.writerows(self.refusals())

@@ -41,10 +41,11 @@ def read_bytes(file: Path, limits: Limits) -> bytes:
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe must not block the run
     except OSError as error:
         raise RefusedImage(f"cannot be opened: {error.strerror}") from None
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise RefusedImage("not a regular file")
     with os.fdopen(descriptor, "rb") as opened:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise RefusedImage("not a regular file")
         if status.st_size == 0:
             raise RefusedImage("empty file (0 bytes)")
         if status.st_size > limits.file_bytes:
@@ -87,12 +88,13 @@ def _visible_pixels(image: Image.Image, limits: Limits) -> NDArray[np.uint8]:
         raise RefusedImage(f"animated or of several pages ({frames}): split it into single pictures first")
     profile = image.info.get("icc_profile")
     image.load()
-    upright = ImageOps.exif_transpose(image)
-    if upright.mode in _SIXTEEN_BIT:
-        values = np.asarray(upright).astype(np.uint16)
+    ImageOps.exif_transpose(image, in_place=True)
+    upright: Image.Image = image
+    if image.mode in _SIXTEEN_BIT:
+        values = np.asarray(image).astype(np.uint16)
         upright = Image.fromarray((values >> 8).astype(np.uint8))
-    elif upright.mode not in _EIGHT_BIT:
-        raise RefusedImage(f"pixels of the kind {upright.mode!r} have no known range: convert to 8 or 16 bits first")
+    elif image.mode not in _EIGHT_BIT:
+        raise RefusedImage(f"pixels of the kind {image.mode!r} have no known range: convert to 8 or 16 bits first")
     return np.array(_flat(_in_srgb(upright, profile)), dtype=np.uint8)
 
 
@@ -112,6 +114,6 @@ def _in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
 def _flat(image: Image.Image) -> Image.Image:
     """RGB without transparency: what is hidden is gone."""
     if image.mode not in ("RGBA", "RGBa", "LA", "La", "PA") and "transparency" not in image.info:
-        return image.convert("RGB")
+        return image if image.mode == "RGB" else image.convert("RGB")
     shown = image.convert("RGBA")
     return Image.alpha_composite(Image.new("RGBA", shown.size, "white"), shown).convert("RGB")

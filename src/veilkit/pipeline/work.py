@@ -160,8 +160,11 @@ def refused_entry(entry: Entry, reason: str) -> Entry:
 def _batch(decoded: list[tuple[Entry, NDArray[np.uint8]]], height: int, width: int) -> torch.Tensor:
     """The pictures as float32 NCHW in [0, 1]. Empties `decoded`: a large picture is not held twice."""
     images = torch.empty(len(decoded), 3, height, width)
-    for image in reversed(images):
-        image.copy_(torch.from_numpy(_resized(decoded.pop()[1], height, width)).permute(2, 0, 1))
+    for index in reversed(range(len(decoded))):
+        pixels = torch.from_numpy(_resized(decoded.pop()[1], height, width))
+        for channel in range(3):  # all at once would need a copy
+            images[index, channel].copy_(pixels[:, :, channel])
+        del pixels
     return images.div_(255)
 
 

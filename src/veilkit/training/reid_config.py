@@ -18,6 +18,7 @@ class ReidConfig:
     `size`. small_size, small_share: the first share of the epochs runs at a smaller size, which is cheaper.
     identities, images: P and K of a batch. frozen: leading blocks of the backbone that keep their initial weights and
     statistics. rate, head_rate: Adam's learning rate for the backbone and, times it, for the heads.
+    cosine: scale of cosine logits, 0 for plain ones; margin: by how much the right class's cosine must be larger.
     smoothing: of the labels. triplet, centre: weights of the two metric losses; centre_rate: SGD's, of the centres.
     average: decay of the moving average of the weights that is kept in the end; 0 keeps the last weights.
     """
@@ -40,6 +41,8 @@ class ReidConfig:
     warmup: float = 10
     decay: Decay = Decay.STEPS
     smoothing: float = 0.1
+    cosine: float = 0.0
+    margin: float = 0.0
     triplet: float = 1.0
     centre: float = 5e-4
     centre_rate: float = 0.5

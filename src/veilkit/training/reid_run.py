@@ -6,13 +6,13 @@ import hashlib
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from veilkit.checkpoint import load_checkpoint, load_weights, save_checkpoint
 from veilkit.datasets.augment import augment
@@ -73,10 +73,11 @@ class ReidRun:
         labels = self._labels[positions]
         self._train_mode()
         output = self._network(images, config.size_at(self.epoch))
-        loss = sum(
-            (F.cross_entropy(logits, labels, label_smoothing=config.smoothing) for logits in output.logits),
-            torch.zeros(()),
-        ) / len(output.logits)
+        handicap = config.cosine * config.margin * F.one_hot(labels, output.logits[0].shape[1])
+        losses = [
+            F.cross_entropy(logits - handicap, labels, label_smoothing=config.smoothing) for logits in output.logits
+        ]
+        loss = torch.stack(losses).mean()
         if config.triplet:
             loss = loss + config.triplet * weighted_regularised_triplet(output.pooled[0], labels)
         self._adam.zero_grad(set_to_none=True)
@@ -86,11 +87,10 @@ class ReidRun:
         loss.backward()  # type: ignore[no-untyped-call]
         self._adam.step()
         if config.centre:
+            # The centres follow at a rate of their own, whatever the loss's weight.
             for parameter in self._centres.parameters():
                 if parameter.grad is not None:
-                    parameter.grad /= (
-                        config.centre
-                    )  # the centres follow at their own rate, whatever the loss's weight
+                    parameter.grad /= config.centre
             self._sgd.step()
         self._average.update(self._network, self._steps)
         self._steps += 1
@@ -145,6 +145,7 @@ def _network_config(config: ReidConfig, identities: int) -> ReidNetworkConfig:
         bands=config.bands,
         reduced=config.reduced,
         identities=identities,
+        cosine=config.cosine,
     )
 
 
@@ -162,11 +163,11 @@ def _start_from(network: ReidNetwork, init: Path, backbone: str) -> str:
         raise CheckpointError(
             f"{init.name}: expected weights of {backbone!r}, but got those of {start.config.get('backbone')!r}"
         )
-    load_weights(network.backbone, start.tensors, init.name)
+    load_weights(cast(nn.Module, network.backbone), start.tensors, init.name)
     return start.sha256
 
 
-def _freeze(network: ReidNetwork, count: int) -> list[torch.nn.Module]:
+def _freeze(network: ReidNetwork, count: int) -> list[nn.Module]:
     """Stop the learning of the stem and the first `count` - 1 blocks; they are returned."""
     frozen = network.backbone.parts()[:count]
     for part in frozen:
@@ -175,11 +176,11 @@ def _freeze(network: ReidNetwork, count: int) -> list[torch.nn.Module]:
 
 
 def _adam(network: ReidNetwork, config: ReidConfig) -> torch.optim.Adam:
-    def learning(module: torch.nn.Module) -> list[Tensor]:
+    def learning(module: nn.Module) -> list[Tensor]:
         return [parameter for parameter in module.parameters() if parameter.requires_grad]
 
     groups = [
-        {"params": learning(network.backbone), "scale": 1.0},
+        {"params": learning(cast(nn.Module, network.backbone)), "scale": 1.0},
         {"params": learning(network.heads), "scale": config.head_rate},
     ]
     return torch.optim.Adam(groups, lr=config.rate, weight_decay=config.weight_decay)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from veilkit.datasets.generated.cloth import plain
 from veilkit.datasets.generated.colours import linear
@@ -82,11 +83,11 @@ def _shoulder_bag(figure: Figure) -> None:
     knots = trunk(figure, hip, figure.person.outfit.loose * 1.03)
     knots[:, 4] *= np.float32(1.04)
 
-    def sash(spots: Spots) -> object:
+    def sash(spots: Spots) -> NDArray[np.bool_]:
         lean = side * (spots.along * 1.75 - 0.85) * np.cos(spots.around)
-        return np.abs(np.sin(spots.around) - lean) < 0.11
+        return np.asarray(np.abs(np.sin(spots.around) - lean) < 0.11)
 
-    loft(figure.canvas, figure.view, knots, figure.cloth(plain(bag.colour), 0.05), keep=sash)  # type: ignore[arg-type]
+    loft(figure.canvas, figure.view, knots, figure.cloth(plain(bag.colour), 0.05), keep=sash)
 
 
 def _hand_bag(figure: Figure, kind: str) -> None:

@@ -10,8 +10,6 @@ import numpy as np
 from veilkit.datasets.generated.identity import Build
 from veilkit.datasets.generated.view import Floats
 
-CROTCH = 0.475
-
 
 @dataclass(frozen=True, slots=True)
 class Pose:
@@ -99,41 +97,39 @@ def skeleton(build: Build, pose: Pose) -> Skeleton:
         rise = torso * height
         return _point(x + pose.sway * height, hip_height + rise, z + rise * lean)
 
-    sides = ((0, 1), (1, -1))
-    hips, knees, ankles, toes = [], [], [], []
-    shoulders, elbows, wrists, hands = [], [], [], []
-    for i, sign in sides:
+    legs, arms = [], []
+    for i, sign in ((0, 1), (1, -1)):
         hip = _point(sign * 0.047 * build.hips * (0.7 + 0.3 * build.girth), hip_height, 0.0)
         knee = hip + _bone(thigh, pose.hips[i], sign * 0.02)
         shank = pose.hips[i] - pose.knees[i]
         ankle = knee + _bone(shin, shank, 0.0)
         pitch = np.clip(shank, -0.9, 0.25)
         toe = ankle + _point(sign * 0.018, -0.028 * math.cos(pitch) + 0.09 * math.sin(pitch), 0.085 * math.cos(pitch))
-        hips.append(hip), knees.append(knee), ankles.append(ankle), toes.append(toe)
+        legs.append((hip, knee, ankle, toe))
         shoulder = trunk(0.865, sign * 0.096 * build.shoulders * (0.75 + 0.25 * build.girth), 0.0)
         out = sign * (pose.spread[i] + 0.10 * (build.girth - 1))
         elbow = shoulder + _bone(0.172, pose.shoulders[i], out)
         fold = pose.shoulders[i] + pose.elbows[i]
         wrist = elbow + _bone(0.148, fold, out * 0.6 - sign * pose.inward[i])
         hand = wrist + _bone(0.055, fold + 0.1, -sign * 0.1 - sign * pose.inward[i] * 0.5)
-        shoulders.append(shoulder), elbows.append(elbow), wrists.append(wrist), hands.append(hand)
-    floor = min(float(min(a[1] - 0.045, t[1] - 0.017)) for a, t in zip(ankles, toes, strict=True))
+        arms.append((shoulder, elbow, wrist, hand))
+    floor = min(float(min(ankle[1] - 0.045, toe[1] - 0.017)) for _, _, ankle, toe in legs)
     drop = _point(0.0, floor, 0.0)
 
-    def pair(points: list[Floats]) -> tuple[Floats, Floats]:
-        return points[0] - drop, points[1] - drop
+    def pair(limbs: list[tuple[Floats, Floats, Floats, Floats]], joint: int) -> tuple[Floats, Floats]:
+        return limbs[0][joint] - drop, limbs[1][joint] - drop
 
     return Skeleton(
         neck=trunk(1.0) - drop,
         head=trunk(1.0) + _point(0.0, 0.035, 0.012) - drop,
         waist=trunk(0.38) - drop,
         pelvis=_point(0.0, hip_height, 0.0) - drop,
-        shoulders=pair(shoulders),
-        elbows=pair(elbows),
-        wrists=pair(wrists),
-        hands=pair(hands),
-        hips=pair(hips),
-        knees=pair(knees),
-        ankles=pair(ankles),
-        toes=pair(toes),
+        shoulders=pair(arms, 0),
+        elbows=pair(arms, 1),
+        wrists=pair(arms, 2),
+        hands=pair(arms, 3),
+        hips=pair(legs, 0),
+        knees=pair(legs, 1),
+        ankles=pair(legs, 2),
+        toes=pair(legs, 3),
     )

@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from veilkit.datasets.generated.filters import warp
 from veilkit.datasets.generated.shading import Light
 from veilkit.datasets.generated.view import Floats
 from veilkit.rng import Randomness
@@ -114,5 +115,5 @@ def _shake(rng: np.random.Generator, height: int) -> Floats:
     kernel = np.zeros((length, length), np.float32)
     kernel[length // 2, :] = 1.0 / length
     turn = cv2.getRotationMatrix2D((length / 2 - 0.5, length / 2 - 0.5), float(rng.normal(0, 20)), 1.0)
-    kernel = cv2.warpAffine(kernel, turn, (length, length))
-    return (kernel / kernel.sum()).astype(np.float32)
+    kernel = warp(kernel, turn.astype(np.float32))
+    return np.asarray(kernel / kernel.sum(), np.float32)

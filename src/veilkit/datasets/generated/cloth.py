@@ -23,13 +23,13 @@ def plain(colour: tuple[float, float, float]) -> Material:
 
 def _wave(phase: Floats, share: float) -> Floats:
     """1 within the first `share` of each period, 0 after it."""
-    return ((phase - np.floor(phase)) < share).astype(np.float32)
+    return np.asarray(phase - np.floor(phase) < share, np.float32)
 
 
 def _camouflage(spots: Spots, scale: float) -> Floats:
     u, v = spots.side * scale, spots.down * scale
     field = np.sin(1.9 * u + 1.3 * np.sin(1.1 * v)) + np.sin(1.7 * v + 1.6 * np.sin(0.9 * u + 1.0))
-    return ((field > 0.5) * 1.0 + (field < -0.7) * 0.5).astype(np.float32)
+    return np.asarray((field > 0.5) * 1.0 + (field < -0.7) * 0.5, np.float32)
 
 
 def share_of_second(cloth: Cloth, spots: Spots) -> Floats:
@@ -45,15 +45,15 @@ def share_of_second(cloth: Cloth, spots: Spots) -> Floats:
         case "dots":
             u, v = spots.side * scale * 1.3, spots.down * scale * 1.3
             u = u + 0.5 * (np.floor(v) % 2)
-            return (np.hypot(u - np.floor(u) - 0.5, v - np.floor(v) - 0.5) < 0.27).astype(np.float32)
+            return np.asarray(np.hypot(u - np.floor(u) - 0.5, v - np.floor(v) - 0.5) < 0.27, np.float32)
         case "block":
-            return (spots.down < 0.06 + 0.004 * scale).astype(np.float32)
+            return np.asarray(spots.down < 0.06 + 0.004 * scale, np.float32)
         case "halves":
-            return (spots.side > 0).astype(np.float32)
+            return np.asarray(spots.side > 0, np.float32)
         case "band":
-            return (np.abs(spots.down - 0.14) < 0.02 + 0.0012 * scale).astype(np.float32)
+            return np.asarray(np.abs(spots.down - 0.14) < 0.02 + 0.0012 * scale, np.float32)
         case "gradient":
-            return np.clip(spots.down * 3.2, 0, 1).astype(np.float32)
+            return np.asarray(np.clip(spots.down * 3.2, 0, 1), np.float32)
         case "camouflage":
             return _camouflage(spots, scale * 3.0)
         case _:
@@ -99,7 +99,8 @@ def glyph(index: int) -> Floats:
     else:
         half = np.random.Generator(np.random.PCG64(index)).random((5, 3)) < 0.55
         figure = np.concatenate([half, half[:, 1::-1]], axis=1).astype(np.uint8) * 255
-        picture = cv2.resize(figure, (size, size), interpolation=cv2.INTER_NEAREST)
+        cells = np.arange(size) * 5 // size
+        picture = figure[cells][:, cells]
     return (picture / np.float32(255)).astype(np.float32)
 
 

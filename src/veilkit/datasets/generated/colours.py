@@ -1,4 +1,4 @@
-"""Colours of skin, hair and cloth. sRGB values in [0, 1]; cloth is crowded with dark and neutral tones, as streets are."""
+"""Colours of skin, hair and cloth. sRGB in [0, 1]; cloth is crowded with dark and neutral tones, as streets are."""
 
 from __future__ import annotations
 

@@ -102,14 +102,9 @@ def _legs(figure: Figure) -> None:
 
 def _shoe(figure: Figure, ankle: Floats, toe: Floats, knee: Floats) -> None:
     outfit = figure.person.outfit
-    upper, sole, sock = plain(outfit.shoes), plain(outfit.soles), plain(outfit.socks)
-
-    def material(spots: Spots) -> Floats:
-        return upper(spots)
-
     heel = ankle + (toe - ankle) * np.float32(-0.12) + np.array([0, -0.018, 0], np.float32)
-    leather = Finish(material, folds=0.05, gloss=0.25)
-    tread = Finish(sole)
+    leather = Finish(plain(outfit.shoes), folds=0.05, gloss=0.25)
+    tread = Finish(plain(outfit.soles))
     low = np.array([0, -0.007, 0], np.float32)
     limb(figure.canvas, figure.view, (heel + low, toe + low), (0.0235, 0.0195), tread)
     limb(figure.canvas, figure.view, (heel, toe), (0.0225, 0.0185), leather)
@@ -117,7 +112,13 @@ def _shoe(figure: Figure, ankle: Floats, toe: Floats, knee: Floats) -> None:
     if outfit.boots:
         limb(figure.canvas, figure.view, (_mix(ankle, knee, outfit.boots * 3), ankle), (0.032, 0.025), leather)
     elif outfit.leg < 0.95 or outfit.lower == "skirt" or outfit.top == "dress":
-        limb(figure.canvas, figure.view, (_mix(ankle, knee, 0.16), ankle), (0.0225, 0.0215), Finish(sock))
+        limb(
+            figure.canvas,
+            figure.view,
+            (_mix(ankle, knee, 0.16), ankle),
+            (0.0225, 0.0215),
+            Finish(plain(outfit.socks)),
+        )
 
 
 def _trunk_rows(figure: Figure, loose: float) -> list[tuple[float, float, float]]:
@@ -149,10 +150,9 @@ def trunk(figure: Figure, hem: float, loose: float) -> Floats:
         rows.append([*at, a, b])
     last = rows[-1]
     if hem < last[1] - 0.01:
-        for step in (0.25, 0.5, 0.75, 1.0):
-            rows.append(
-                _leg_ring(figure, float(last[1] + (hem - last[1]) * step), last, 1.0 + 0.1 * (loose - 1) * step)
-            )
+        drop = float(hem - last[1])
+        steps = (0.25, 0.5, 0.75, 1.0)
+        rows += [_leg_ring(figure, last[1] + drop * t, last, 1.0 + 0.1 * (loose - 1) * t) for t in steps]
     else:
         rows = [row for row in rows if row[1] > hem]
         rows.append([last[0], hem, last[2], rows[-1][3], rows[-1][4]])
@@ -174,9 +174,10 @@ def _leg_ring(figure: Figure, height: float, last: list[float], flare: float) ->
 
 
 def _pelvis(figure: Figure, loose: float) -> Floats:
-    knots = trunk(figure, float(figure.bones.pelvis[1]) - 0.055, loose)
-    knots = knots[knots[:, 1] < figure.bones.waist[1] + 0.02]
-    knots[-1, 3:] *= 0.9
+    """The seat of trousers: from the waist to where the legs part."""
+    whole = trunk(figure, float(figure.bones.pelvis[1]) - 0.055, loose)
+    knots: Floats = whole[whole[:, 1] < figure.bones.waist[1] + 0.02]
+    knots[-1, 3:] *= np.float32(0.9)
     return knots
 
 
@@ -194,7 +195,7 @@ def _seams(material: Material, half: float, depth: float) -> Material:
 
     def sewn(spots: Spots) -> Floats:
         line = (np.abs(spots.side) < half) & (np.abs(spots.around) < 1.0)
-        return (material(spots) * np.where(line, depth, 1.0)[:, None]).astype(np.float32)
+        return np.asarray(material(spots) * np.where(line, depth, 1.0)[:, None], np.float32)
 
     return sewn
 

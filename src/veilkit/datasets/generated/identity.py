@@ -54,7 +54,7 @@ class Hair:
 
 @dataclass(frozen=True, slots=True)
 class Cloth:
-    """A dyed and printed cloth. scale: repeats of the pattern per stature. glyph: the logo, None where there is none."""
+    """A dyed and printed cloth. scale: repeats of the pattern per stature. glyph: the logo, or None."""
 
     colour: Colour
     second: Colour

@@ -1,4 +1,4 @@
-"""What stands in the way: poles, benches, bushes, boxes. Passers-by are drawn by `render`."""
+"""What stands in the way: poles, benches, bushes, bins. Passers-by are drawn by `render`."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import cv2
 import numpy as np
 
 from veilkit.datasets.generated.colours import linear, shift
+from veilkit.datasets.generated.filters import blur
 from veilkit.datasets.generated.scenes import clouds
 from veilkit.datasets.generated.view import Floats
 
-KINDS = ("pole", "bench", "bush", "counter")
+KINDS = ("pole", "bench", "bush", "bin")
 
 
 def occluder(rng: np.random.Generator, kind: str, height: int, width: int) -> tuple[Floats, Floats]:
     """Linear colour (H, W, 3), multiplied by its coverage, and coverage (H, W) of one thing before the person."""
     cover = np.zeros((height, width), np.float32)
     unit = height / 256
-    across = np.linspace(-1, 1, width, dtype=np.float32)[None, :]
     relief = np.ones((height, width), np.float32)
     if kind == "pole":
         x, half = float(rng.uniform(0.15, 0.85)) * width, float(rng.uniform(3, 8)) * unit
@@ -38,11 +38,13 @@ def occluder(rng: np.random.Generator, kind: str, height: int, width: int) -> tu
         relief = 1 + 0.35 * clouds(rng, height, width, max(2, round(4 * unit)))
         colour = shift(rng, (0.27, 0.36, 0.19), 0.04)
     else:
-        top, left = float(rng.uniform(0.7, 0.85)) * height, float(rng.uniform(-0.3, 0.5)) * width
-        cv2.rectangle(
-            cover, (round(left), round(top)), (round(left + width * rng.uniform(0.5, 0.9)), height), 1.0, -1
-        )
-        relief = relief * (1 - 0.12 * across)
-        colour = shift(rng, (0.45, 0.45, 0.48) if rng.random() < 0.5 else (0.55, 0.20, 0.17), 0.06)
-    cover = cv2.GaussianBlur(cover, (0, 0), 0.7 * unit)
-    return (linear(colour) * (0.7 * np.clip(relief, 0.2, 1.8) * cover)[..., None]).astype(np.float32), cover
+        top, half = float(rng.uniform(0.66, 0.82)) * height, float(rng.uniform(14, 24)) * unit
+        x = float(rng.uniform(0.1, 0.9)) * width
+        columns = (np.arange(width, dtype=np.float32)[None, :] - x) / half
+        rows = np.arange(height, dtype=np.float32)[:, None] - top + 4 * unit * np.sqrt(np.clip(1 - columns**2, 0, 1))
+        cover[:] = (np.abs(columns) < 1) & (rows > 0)
+        lid = np.where(rows < 9 * unit, np.float32(0.55), np.float32(1.0)) * (1 - 0.25 * (rows % (16 * unit) < unit))
+        relief = lid * (0.35 + 0.85 * np.sqrt(np.clip(1 - (0.8 * columns + 0.3) ** 2, 0, 1)))
+        colour = shift(rng, ((0.33, 0.36, 0.38), (0.16, 0.27, 0.22), (0.48, 0.21, 0.17))[int(rng.integers(3))], 0.04)
+    cover = blur(cover, 0.7 * unit)
+    return np.asarray(linear(colour) * (0.7 * np.clip(relief, 0.2, 1.8) * cover)[..., None], np.float32), cover

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from veilkit.datasets.generated.bags import draw_bag
 from veilkit.datasets.generated.body import draw_pose, skeleton
 from veilkit.datasets.generated.cameras import Camera, develop, draw_camera
+from veilkit.datasets.generated.filters import blur, resize, warp
 from veilkit.datasets.generated.garments import Figure, draw_clothes
-from veilkit.datasets.generated.head import draw_head
+from veilkit.datasets.generated.hair import draw_hair
+from veilkit.datasets.generated.head import Head, draw_head
 from veilkit.datasets.generated.identity import Person, draw_person
 from veilkit.datasets.generated.occluders import KINDS, occluder
 from veilkit.datasets.generated.scenes import HEIGHT, WIDTH, scene
@@ -52,7 +54,7 @@ def render_person(
     colour, cover = _draw(rng, person(seed, identity), view, light, height, width)
     picture *= (1 - _shadow(cover, view, light))[..., None]
     picture = colour + picture * (1 - cover)[..., None]
-    if rng.random() < 0.24:
+    if rng.random() < 0.2:
         picture = _obstruct(rng, picture, seed, camera, height, width)
     return develop(lens, picture, rng)
 
@@ -101,7 +103,9 @@ def _draw(
     crease = float(rng.random()), float(rng.random())
     figure = Figure(who, skeleton(who.build, pose), view, canvas, crease)
     draw_clothes(figure)
-    draw_head(figure, pose.look)
+    head = Head(figure, pose.look)
+    draw_head(head)
+    draw_hair(head)
     draw_bag(figure)
     return shade(canvas, light, _SUPERSAMPLING)
 
@@ -116,14 +120,13 @@ def _background(rng: np.random.Generator, seed: int, camera: int, height: int, w
     part = wide[top : top + rows, left : left + columns]
     if rng.random() < 0.5:
         part = part[:, ::-1]
-    picture = cv2.resize(part, (width, height), interpolation=cv2.INTER_LINEAR)
+    picture = resize(part, height, width)
     if rng.random() < 0.3:
         colour, cover = _passer_by(seed, camera, int(rng.integers(_PASSERS_BY)))
         tall = int(height * rng.uniform(0.25, 0.5))
-        small = max(4, tall // 2), tall
-        colour = cv2.GaussianBlur(cv2.resize(colour, small, interpolation=cv2.INTER_AREA), (0, 0), 0.8 * height / 256)
-        cover = cv2.GaussianBlur(cv2.resize(cover, small, interpolation=cv2.INTER_AREA), (0, 0), 0.8 * height / 256)
-        place = int(rng.integers(-small[0] // 2, width - small[0] // 2)), int(rng.uniform(0.05, 0.35) * height)
+        slim, soft = max(4, tall // 2), 0.8 * height / 256
+        colour, cover = blur(resize(colour, tall, slim), soft), blur(resize(cover, tall, slim), soft)
+        place = int(rng.integers(-slim // 2, width - slim // 2)), int(rng.uniform(0.05, 0.35) * height)
         _paste(picture, colour, cover, place)
     return picture
 
@@ -154,12 +157,12 @@ def _obstruct(rng: np.random.Generator, picture: Floats, seed: int, camera: int,
     if rng.random() < 0.45:
         colour, cover = _passer_by(seed, camera, int(rng.integers(_PASSERS_BY)))
         tall = height * float(rng.uniform(0.9, 1.15))
-        size = round(tall * width / height), round(tall)
-        colour, cover = cv2.resize(colour, size), cv2.resize(cover, size)
+        size = round(tall), round(tall * width / height)
+        colour, cover = resize(colour, *size), resize(cover, *size)
         aside = width * float(rng.uniform(0.42, 0.62)) * (1 if rng.random() < 0.5 else -1)
         picture = picture.copy()
         _paste(
-            picture, colour, cover, (round(aside + (width - size[0]) / 2), round(height * rng.uniform(-0.02, 0.12)))
+            picture, colour, cover, (round(aside + (width - size[1]) / 2), round(height * rng.uniform(-0.02, 0.12)))
         )
         return picture
     colour, cover = occluder(rng, KINDS[int(rng.integers(len(KINDS)))], height, width)
@@ -168,18 +171,17 @@ def _obstruct(rng: np.random.Generator, picture: Floats, seed: int, camera: int,
 
 def _shadow(cover: Floats, view: View, light: Light) -> Floats:
     """How much light (H, W) the person takes from the ground behind: the silhouette laid down away from the light."""
-    height, width = cover.shape
+    height = cover.shape[0]
     foot_x, foot_y = view.x / _SUPERSAMPLING, view.ground / _SUPERSAMPLING
     length = min(1.6, 1 / math.tan(light.height))
     lean = -math.sin(light.azimuth) * length
     flat = max(-0.5, min(0.5, math.cos(light.azimuth) * length * max(0.15, math.sin(view.pitch)) + 0.04))
     # A point h above the foot falls on x + lean h, and flat h higher in the picture.
     matrix = np.array([[1, -lean, lean * foot_y], [0, flat, foot_y * (1 - flat)]], np.float32)
-    laid = cv2.warpAffine(cover, matrix, (width, height))
+    laid = warp(cover, matrix)
     unit = height / 256
-    laid = cv2.GaussianBlur(laid, (0, 0), 2.2 * unit) * np.float32(0.55 * light.sun / (light.sun + light.sky))
+    laid = blur(laid, 2.2 * unit) * np.float32(0.55 * light.sun / (light.sun + light.sky))
     contact = np.zeros_like(cover)
     reach = round(20 * unit), max(1, round((3 + 20 * math.sin(view.pitch)) * unit))
     cv2.ellipse(contact, (round(foot_x), round(foot_y - 2 * unit)), reach, 0, 0, 360, 0.5, -1)
-    contact = cv2.GaussianBlur(contact, (0, 0), 4 * unit)
-    return np.maximum(laid, contact).astype(np.float32)
+    return np.maximum(laid, blur(contact, 4 * unit))

@@ -9,6 +9,7 @@ import numpy as np
 
 from veilkit.datasets.generated.cameras import draw_camera
 from veilkit.datasets.generated.colours import Colour, shift
+from veilkit.datasets.generated.filters import blur
 from veilkit.datasets.generated.view import Floats
 from veilkit.rng import Randomness
 
@@ -18,7 +19,7 @@ HEIGHT, WIDTH = 256, 768
 def clouds(rng: np.random.Generator, height: int, width: int, cell: int) -> Floats:
     """Smooth noise (height, width) of about unit deviation with features `cell` pixels wide."""
     coarse = rng.standard_normal((height // cell + 2, width // cell + 2), dtype=np.float32)
-    return cv2.resize(coarse, (width, height), interpolation=cv2.INTER_CUBIC)
+    return np.asarray(cv2.resize(coarse, (width, height), interpolation=cv2.INTER_CUBIC), np.float32)
 
 
 @lru_cache(maxsize=64)
@@ -41,8 +42,7 @@ def scene(seed: int, camera: int) -> Floats:
     light = 1 + 0.16 * clouds(rng, HEIGHT, WIDTH, 72)
     texture = 1 + 0.04 * clouds(rng, HEIGHT, WIDTH, 3) + 0.04 * clouds(rng, HEIGHT, WIDTH, 14)
     picture = np.clip(picture * (light * texture)[..., None], 0.01, 1)
-    picture = cv2.GaussianBlur(picture, (0, 0), float(rng.uniform(0.8, 1.8)))
-    result = np.square(picture)
+    result = np.square(blur(picture, float(rng.uniform(0.8, 1.8))))
     result.setflags(write=False)
     return result
 

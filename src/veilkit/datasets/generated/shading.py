@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
 
+from veilkit.datasets.generated.filters import blur, resize
 from veilkit.datasets.generated.surfaces import Canvas
 from veilkit.datasets.generated.view import Floats
 
@@ -50,23 +50,19 @@ def shade(canvas: Canvas, light: Light, supersampling: int) -> tuple[Floats, Flo
     shine = 0.25 * light.sun * canvas.gloss[solid] * closeness * np.clip(normal @ half, 0, 1) ** 12
     picture = np.zeros((height, width, 3), np.float32)
     picture[solid] = canvas.colour[solid] * (sun + sky) + shine[:, None]
-    size = (width // supersampling, height // supersampling)
-    return cv2.resize(picture, size, interpolation=cv2.INTER_AREA), cv2.resize(cover, size, interpolation=cv2.INTER_AREA)
+    size = (height // supersampling, width // supersampling)
+    return resize(picture, *size), resize(cover, *size)
 
 
 def _occlusion(depth: Floats, cover: Floats) -> Floats:
     """1 in the open, towards 0 where nearer surfaces surround a point: the shade between arm and trunk."""
-    unit = depth.shape[0] / 512
-    small = (depth.shape[1] // 2, depth.shape[0] // 2)
-    near = cv2.resize(np.where(cover > 0, depth, 0).astype(np.float32), small, interpolation=cv2.INTER_AREA)
-    weight = cv2.resize(cover, small, interpolation=cv2.INTER_AREA)
+    height, width = depth.shape
+    unit = height / 512
+    near = resize(depth * cover, height // 2, width // 2)
+    weight = resize(cover, height // 2, width // 2)
     result = np.ones_like(depth)
     for sigma, reach, strength in ((3.0, 14.0, 0.5), (9.0, 40.0, 0.45)):
-        blurred = cv2.GaussianBlur(near, (0, 0), sigma * unit)
-        share = cv2.GaussianBlur(weight, (0, 0), sigma * unit)
-        around = cv2.resize(
-            blurred / np.maximum(share, 1e-3), (depth.shape[1], depth.shape[0]), interpolation=cv2.INTER_LINEAR
-        )
-        over = np.clip((around - depth) / (reach * unit), 0, 1)
-        result = result * (1 - strength * over)
-    return result.astype(np.float32)
+        mean = blur(near, sigma * unit) / np.maximum(blur(weight, sigma * unit), 1e-3)
+        over = np.clip((resize(mean, height, width) - depth) / (reach * unit), 0, 1)
+        result *= 1 - strength * over
+    return result

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
@@ -36,9 +36,9 @@ def forty_people(seed: int = 1) -> NDArray[np.uint8]:
     for index in range(40):
         camera = 1 + index // 10
         picture = render_person(seed, index, camera, 0)
-        quality = [cv2.IMWRITE_JPEG_QUALITY, camera_jpeg_quality(seed, camera)]
-        data = cv2.imencode(".jpg", picture[..., ::-1], quality)[1]
-        pictures.append(cv2.imdecode(data, cv2.IMREAD_COLOR)[..., ::-1])
+        stored = io.BytesIO()
+        Image.fromarray(picture).save(stored, "JPEG", quality=camera_jpeg_quality(seed, camera))
+        pictures.append(np.asarray(Image.open(stored)))
     return contact_sheet(pictures, columns=10)
 
 

@@ -75,7 +75,7 @@ def _noise_slopes(size: int = 256) -> Floats:
     spectrum = np.exp(-((radius / 14.0) ** 2)) * (radius > 0.5) / np.maximum(radius, 1.0) ** 0.6
     wave = spectrum * np.exp(2j * np.pi * rng.random((size, size)))
     slopes = np.stack([np.fft.ifft2(wave * fx * 1j).real, np.fft.ifft2(wave * fy * 1j).real])
-    return (slopes / slopes.std()).astype(np.float32)
+    return np.asarray(slopes / slopes.std(), np.float32)
 
 
 _SLOPES = _noise_slopes()

@@ -1,6 +1,6 @@
 """How a body in its own frame reaches the picture: turn (yaw), look down (pitch), scale, place.
 
-Body frame: x to the right of somebody facing the viewer, y up, z out of the chest; the unit is the stature of the body.
+Body frame: x to the right of somebody facing the viewer, y up, z out of the chest; the unit is the body's stature.
 Picture frame: x right, y down, z towards the viewer; the unit is the pixel. The projection is parallel: a pedestrian
 fills little of a surveillance camera's field.
 """

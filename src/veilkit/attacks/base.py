@@ -1,0 +1,121 @@
+"""What an attack is: what its adversary knows, what it needs, and what it found."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import ClassVar, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from veilkit.attacks.pictures import Pictures, SomePictures
+from veilkit.attacks.search import Search
+from veilkit.experts import Embedder
+from veilkit.rng import Randomness
+from veilkit.types import Evidence, Level
+
+Oracle: TypeAlias = Callable[[Tensor], Tensor]
+"""The protection as the adversary may run it: images (N, 3, H, W) in [0, 1] to protected images of the same shape."""
+
+
+class Need(StrEnum):
+    """Something without which an attack does not apply."""
+
+    IMAGES = "images"
+    FEATURES = "features"
+    PAIRS = "pairs"
+    IDENTITIES = "identities"
+    EXPERT = "expert"
+    ORACLE = "oracle"
+    PUBLIC = "public"
+
+
+_LACKING = {
+    Need.IMAGES: "the release holds no images",
+    Need.FEATURES: "the release holds no features",
+    Need.PAIRS: "it is not known which original belongs to which protected picture",
+    Need.IDENTITIES: "people cannot be searched for with what is known of the pictures",
+    Need.EXPERT: "there is no recogniser to attack with",
+    Need.ORACLE: "the protection itself cannot be run on other pictures",
+    Need.PUBLIC: "there are no public pictures to learn from",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AttackTarget:
+    """A release under attack. Picture i of `protected` came from picture i of `originals`, where those are known.
+
+    An adversary uses only what its level allows; the rest is there to score what it found.
+    people: (N,) a code for each picture's person, whom the bootstrap draws; None where unknown.
+    search: who is searched for; None where people cannot be. recogniser: the independent judge to attack with.
+    """
+
+    rng: Randomness
+    protected: Pictures | None = None
+    features: NDArray[np.float32] | None = None
+    originals: Pictures | None = None
+    people: NDArray[np.int64] | None = None
+    search: Search | None = None
+    recogniser: Embedder | None = None
+
+    def lacks(self, need: Need) -> bool:
+        """Whether something an attack may need is not here (what it learns from is checked when it is fitted)."""
+        absent = {
+            Need.IMAGES: self.protected is None,
+            Need.FEATURES: self.features is None,
+            Need.PAIRS: self.originals is None,
+            Need.IDENTITIES: self.search is None,
+            Need.EXPERT: self.recogniser is None,
+        }
+        return absent.get(need, False)
+
+    def only(self, indices: NDArray[np.int64]) -> AttackTarget:
+        """The part of the target that holds these pictures."""
+        return replace(
+            self,
+            protected=None if self.protected is None else SomePictures(self.protected, indices),
+            features=None if self.features is None else self.features[indices],
+            originals=None if self.originals is None else SomePictures(self.originals, indices),
+            people=None if self.people is None else self.people[indices],
+            search=None if self.search is None else self.search.only(indices),
+        )
+
+
+class Attack(ABC):
+    """An adversary of one level. A subclass sets the class attributes and writes `run`.
+
+    The first score of its evidence is the headline, by which the gates judge it; `details["chance"]` holds, for each
+    metric that has one, what blind guessing scores. A `baseline` is not an adversary but what adversaries must beat:
+    it has no gates.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    level: ClassVar[Level]
+    needs: ClassVar[frozenset[Need]]
+    baseline: ClassVar[bool] = False
+
+    def fit(self, oracle: Oracle | None, public: Pictures | None) -> Self:
+        """Learn from the protection as a callable and from public pictures. L0 attackers learn nothing."""
+        return self
+
+    @abstractmethod
+    def run(self, target: AttackTarget) -> Evidence:
+        """Attack; the target has all that the attack needs. Gates are applied by `gated.run_gated`."""
+
+    def clean_bound(self, target: AttackTarget) -> float | None:
+        """What the headline must reach where nothing is protected; None where no such bound is known."""
+        return None
+
+    def lacking(self, target: AttackTarget, oracle: Oracle | None, public: Pictures | None) -> str:
+        """Why the attack does not apply, or nothing."""
+        absent = {need for need in self.needs if target.lacks(need)}
+        if Need.ORACLE in self.needs and oracle is None:
+            absent.add(Need.ORACLE)
+        if Need.PUBLIC in self.needs and public is None:
+            absent.add(Need.PUBLIC)
+        return "; ".join(_LACKING[need] for need in Need if need in absent)

@@ -1,0 +1,113 @@
+"""Running an attack through its gates: only then may "nothing was found" be read as good news."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from veilkit.attacks.base import Attack, AttackTarget, Oracle
+from veilkit.attacks.gates import reaches_clean_bound, scores_chance
+from veilkit.attacks.pictures import NoisePictures, Pictures
+from veilkit.rng import Randomness
+from veilkit.types import Evidence
+
+TRIAL_PICTURES = 400  # whole people are taken until so many are reached
+
+
+def run_gated(
+    make: Callable[[], Attack],
+    target: AttackTarget,
+    *,
+    oracle: Oracle | None = None,
+    public: Pictures | None = None,
+) -> Evidence:
+    """Attack the target, and with fresh attackers the identity transform and independent noise.
+
+    make: gives a new attacker; each learns only from what it attacks. The evidence says so where the attack does not
+    apply, and holds the reasons where a gate has failed. Gates use a part of the target's pictures.
+    """
+    attack = make()
+    if reason := attack.lacking(target, oracle, public):
+        return Evidence(attack.name, attack.level, applicable=False, reason=reason)
+    evidence = attack.fit(oracle, public).run(target)
+    if attack.baseline or not evidence.applicable:
+        return evidence
+    reasons, details = _gates(make, target, oracle, public)
+    return replace(evidence, invalid=reasons, details={**evidence.details, "gates": details})
+
+
+def _gates(
+    make: Callable[[], Attack], target: AttackTarget, oracle: Oracle | None, public: Pictures | None
+) -> tuple[tuple[str, ...], dict[str, object]]:
+    if target.originals is None:
+        return (
+            "the originals are not at hand, so nobody knows what this attack finds where nothing is protected",
+        ), {}
+    trial = target.only(trial_pictures(target))
+    originals = trial.originals
+    assert originals is not None
+    noise_rng = target.rng.child("gate", "noise")
+    clean = make().fit(_unchanged if oracle else None, public)
+    on_clean = clean.run(replace(trial, protected=originals))
+    on_noise = (
+        make()
+        .fit(_noise(noise_rng) if oracle else None, public)
+        .run(replace(trial, protected=NoisePictures(originals, noise_rng.child("release"))))
+    )
+    bound = clean.clean_bound(trial)
+    headline, noise_score = on_clean.scores[0], on_noise.scores[0]
+    chance = on_clean.details["chance"].get(headline.metric)
+    people = len(originals) if trial.people is None else len(np.unique(trial.people))
+    reasons = []
+    if bound is not None:
+        reasons.append(reaches_clean_bound(headline, bound, chance or 0.0))
+    if chance is not None:
+        reasons.append(scores_chance(noise_score, chance, people))
+    details = {
+        "metric": headline.metric,
+        "pictures": len(originals),
+        "on originals": headline.value,
+        "clean bound": bound,
+        "on noise": noise_score.value,
+        "chance": chance,
+    }
+    return tuple(reason for reason in reasons if reason), details
+
+
+def trial_pictures(target: AttackTarget) -> NDArray[np.int64]:
+    """Positions of the pictures that the gates use: all pictures of people drawn at random who can be found."""
+    assert target.originals is not None
+    rng = target.rng.child("gate", "pictures")
+    if target.search is None:
+        return np.sort(rng.permutation(len(target.originals))[:TRIAL_PICTURES])
+    search = target.search
+    right, _ = search.candidates()
+    people = np.unique(search.identities[search.query[right > 0]])
+    chosen: list[NDArray[np.int64]] = []
+    for place in rng.permutation(len(people)):
+        if len(chosen) >= 2 and sum(map(len, chosen)) >= TRIAL_PICTURES:
+            break
+        chosen.append(np.flatnonzero(search.identities == people[place]))
+    if len(chosen) == 1:  # somebody must be there to be taken for somebody else
+        chosen.append(np.flatnonzero(search.identities != people[0])[:TRIAL_PICTURES])
+    return np.sort(np.concatenate(chosen))
+
+
+def _unchanged(images: Tensor) -> Tensor:
+    return images
+
+
+def _noise(rng: Randomness) -> Oracle:
+    """A protection that forgets everything: each call gives new noise."""
+    calls = 0
+
+    def protect(images: Tensor) -> Tensor:
+        nonlocal calls
+        calls += 1
+        return rng.child("call", calls).uniform(*images.shape)
+
+    return protect

@@ -1,0 +1,71 @@
+"""Gates: what an attack must do before its failure means anything.
+
+An attack that finds nothing proves nothing by itself: it may be too weak, or broken. Each gate returns the reason why
+the result is invalid, or None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from veilkit.errors import ConfigError
+from veilkit.metrics import clopper_pearson
+from veilkit.types import Score
+
+_ROUNDING = 1e-6
+_SURE = 0.999  # a sound attack must not be called invalid by one unlucky draw in twenty
+_WIDEN = 3.2905 / 1.9600  # from a 95 % to a 99.9 % interval of a normal distribution
+
+
+def reaches_clean_bound(found: Score, bound: float, chance: float) -> str | None:
+    """On the identity transform: `found` must reach what is possible on the originals, which must beat chance."""
+    if found.value < bound - _ROUNDING:
+        return f"where nothing is protected it scores {found.value:.2%}, but {bound:.2%} is possible"
+    if (found.value if found.low is None else found.low) <= chance:
+        return (
+            f"on the originals themselves it is no better than chance ({found.value:.2%}, chance {chance:.2%}): "
+            "what it does not find may still be there"
+        )
+    return None
+
+
+def scores_chance(found: Score, chance: float, people: int) -> str | None:
+    """On independent noise: the 99.9 % interval of a rate `found` over so many people must hold the chance level."""
+    low, high = (found.value if end is None else end for end in (found.low, found.high))
+    exact = clopper_pearson(round(found.value * people), people, confidence=_SURE)
+    low = min(found.value - _WIDEN * (found.value - low), exact.low)
+    high = max(found.value + _WIDEN * (high - found.value), exact.high)
+    if low <= chance <= high:
+        return None
+    return f"on independent noise it scores {found.value:.2%} where only chance, {chance:.2%}, is left"
+
+
+def beats_mean_image(recovered: float, baseline: float, metric: str) -> str | None:
+    """A recovery must come at least as near to the originals (PSNR, SSIM) as the mean image does."""
+    if recovered >= baseline:
+        return None
+    return f"its {metric} of {recovered:.3g} is below the mean image's {baseline:.3g}: it has learned nothing"
+
+
+def loss_levelled(losses: Sequence[float], *, window: float = 0.2, tolerance: float = 0.02) -> str | None:
+    """A trained attacker's loss must have levelled off.
+
+    The mean of the last `window` of the losses may lie below the mean of the window before by at most the share
+    `tolerance` of all that was learned since the start. A loss that is not finite, or rises, is no better.
+    """
+    if not 0.0 < window <= 0.25:
+        raise ConfigError(f"window must lie in (0, 0.25], for two of them and a start to fit, but got {window}")
+    values = np.asarray(losses, dtype=np.float64)
+    length = int(len(values) * window)
+    if length < 2:
+        return f"its training is too short to tell whether its loss has levelled off ({len(values)} values)"
+    if not np.isfinite(values).all():
+        return "its training diverged: the loss is not finite"
+    start, before, last = values[:length].mean(), values[-2 * length : -length].mean(), values[-length:].mean()
+    if last > start:
+        return f"its training failed: the loss rose from {start:.3g} to {last:.3g}"
+    if before - last > tolerance * (start - last):
+        return f"its training was stopped early: the loss was still falling, from {before:.3g} to {last:.3g}"
+    return None

@@ -1,0 +1,105 @@
+"""Scores with intervals: people, not pictures, are drawn again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veilkit.metrics import RetrievalResult, bootstrap_means, clopper_pearson
+from veilkit.rng import Randomness
+from veilkit.types import Role, Score
+
+DRAWS = 1000
+CONFIDENCE = 0.95
+RANKS = (1, 5, 10)
+
+
+def mean_score(
+    metric: str,
+    values: NDArray[np.float64],
+    people: NDArray[np.int64] | None,
+    *,
+    role: Role,
+    higher_is_better: bool,
+    rng: Randomness,
+    note: str = "",
+) -> Score:
+    """The mean of values (N,) with its identity-clustered interval.
+
+    people: (N,) codes; None where unknown, then pictures are drawn instead. One person alone gives no interval.
+    """
+    return _scores({metric: values}, people, frozenset(), role, higher_is_better, rng, {metric: note})[0]
+
+
+def retrieval_scores(
+    found: RetrievalResult,
+    people: NDArray[np.int64],
+    *,
+    role: Role,
+    higher_is_better: bool,
+    rng: Randomness,
+    chance: Mapping[str, float],
+    prefix: str = "",
+    note: str = "",
+) -> tuple[Score, ...]:
+    """Rank-1, 5, 10, mAP and mINP of a search; `people` (Q,) are the queries' people.
+
+    chance: by metric; those told there are named in the note. prefix: stands before each metric's name.
+    """
+    valid = found.valid
+    rows = {f"rank-{k}": found.hits(k)[valid] for k in RANKS}
+    rows["mAP"] = found.average_precision[valid]
+    rows["mINP"] = found.inverse_negative_penalty[valid]
+    rates = frozenset(prefix + f"rank-{k}" for k in RANKS)
+    notes = {
+        prefix + name: "; ".join(filter(None, [f"chance {chance[name]:.2%}" if name in chance else "", note]))
+        for name in rows
+    }
+    named = {prefix + name: values for name, values in rows.items()}
+    return _scores(named, people[valid], rates, role, higher_is_better, rng, notes)
+
+
+def _scores(
+    rows: Mapping[str, NDArray[np.float64]],
+    people: NDArray[np.int64] | None,
+    rates: frozenset[str],
+    role: Role,
+    higher_is_better: bool,
+    rng: Randomness,
+    notes: Mapping[str, str],
+) -> tuple[Score, ...]:
+    table = np.stack(list(rows.values()))
+    clusters = np.arange(table.shape[1]) if people is None else people
+    count = len(np.unique(clusters))
+    lows: list[float | None] = [None] * len(rows)
+    highs: list[float | None] = [None] * len(rows)
+    extra = ["" if people is not None else "pictures drawn, as people are not known"] * len(rows)
+    if count < 2:
+        extra = ["no interval: one person only" if people is not None else "no interval: one picture only"] * len(
+            rows
+        )
+    else:
+        draws = bootstrap_means(table, clusters, generator=rng.child("bootstrap").numpy(), draws=DRAWS)
+        tail = (1.0 - CONFIDENCE) / 2.0
+        for place, name in enumerate(rows):
+            low, high = (float(end) for end in np.quantile(draws[place], [tail, 1.0 - tail]))
+            mean = float(table[place].mean())
+            if name in rates and mean in (0.0, 1.0):
+                # All draws of all hits or none are alike; the exact interval of so many people is not empty.
+                exact = clopper_pearson(round(mean * count), count, confidence=CONFIDENCE)
+                low, high = exact.low, exact.high
+            lows[place], highs[place] = low, high
+    return tuple(
+        Score(
+            metric=name,
+            value=float(table[place].mean()),
+            role=role,
+            higher_is_better=higher_is_better,
+            low=lows[place],
+            high=highs[place],
+            note="; ".join(filter(None, [notes.get(name, ""), extra[place]])),
+        )
+        for place, name in enumerate(rows)
+    )

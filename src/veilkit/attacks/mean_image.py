@@ -1,0 +1,92 @@
+"""The mean image: what anybody can say of an original without looking at its protected picture."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+
+from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
+from veilkit.attacks.intervals import mean_score
+from veilkit.attacks.pictures import Pictures
+from veilkit.metrics import psnr, ssim
+from veilkit.types import Evidence, Level, Role, Score
+
+SMALLEST = 11  # pixels a side that SSIM's window needs
+
+
+class MeanImage(Attack):
+    """Answers every original with one and the same picture: the mean of public pictures, or else of the release.
+
+    A baseline, not an adversary. A recovery that is no closer to the originals than this has recovered nothing.
+    """
+
+    name = "mean_image"
+    summary = "baseline: how near one and the same mean picture comes to every original"
+    level = Level.L0
+    needs = frozenset({Need.IMAGES, Need.PAIRS})
+    baseline = True
+
+    def __init__(self) -> None:
+        self._mean: Tensor | None = None
+
+    def fit(self, oracle: Oracle | None, public: Pictures | None) -> Self:
+        """Take the mean of public pictures, where there are any."""
+        self._mean = None if public is None or not len(public) else mean_picture(public)
+        return self
+
+    def run(self, target: AttackTarget) -> Evidence:
+        """PSNR and SSIM of the mean picture, resized to each original."""
+        assert target.protected is not None
+        assert target.originals is not None
+        of = "public pictures" if self._mean is not None else "the protected pictures"
+        mean = mean_picture(target.protected) if self._mean is None else self._mean
+        ratios, similarities = _against(mean, target.originals)
+        scores: list[Score] = []
+        for metric, values in (("PSNR", ratios), ("SSIM", similarities)):
+            measured = np.isfinite(values)
+            if measured.any():
+                scores.append(
+                    mean_score(
+                        metric,
+                        values[measured],
+                        None if target.people is None else target.people[measured],
+                        role=Role.PRIVACY,
+                        higher_is_better=False,
+                        rng=target.rng.child(self.name, metric),
+                        note=f"baseline: the mean of {of}",
+                    )
+                )
+        return Evidence(self.name, self.level, tuple(scores), details={"mean of": of, "size": tuple(mean.shape[1:])})
+
+
+def mean_picture(pictures: Pictures) -> Tensor:
+    """The mean, (3, H, W), of all pictures resized to the most frequent size among them."""
+    sizes, counts = np.unique(pictures.sizes, axis=0, return_counts=True)
+    height, width = (int(side) for side in sizes[np.argmax(counts)])
+    total = torch.zeros(3, height, width, dtype=torch.float64)
+    for _, images in pictures.batches():
+        total += resized(images, (height, width)).double().sum(dim=0)
+    return (total / len(pictures)).float().clamp_(0, 1)
+
+
+def resized(images: Tensor, size: tuple[int, int]) -> Tensor:
+    """Images (N, 3, H, W) in [0, 1] at another size (bilinear, smoothed when shrinking)."""
+    if tuple(images.shape[2:]) == size:
+        return images
+    return F.interpolate(images, size=size, mode="bilinear", align_corners=False, antialias=True).clamp_(0, 1)
+
+
+def _against(mean: Tensor, originals: Pictures) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """PSNR and SSIM (N,) of the mean picture against each original; NaN where SSIM's window does not fit."""
+    ratios, similarities = np.full(len(originals), np.nan), np.full(len(originals), np.nan)
+    for part, images in originals.batches():
+        answer = resized(mean[None], (images.shape[2], images.shape[3])).expand_as(images)
+        ratios[part] = psnr(answer, images).numpy()
+        if min(images.shape[2:]) >= SMALLEST:
+            similarities[part] = ssim(answer, images).numpy()
+    return ratios, similarities

@@ -1,0 +1,71 @@
+"""What has been computed of each file, kept on disk, so that an audit that was stopped goes on where it was."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veilkit.errors import DestinationError
+
+_PAGE = 500  # subjects asked for at once; SQLite allows 32,766 parameters at most
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS vectors (kind TEXT, subject TEXT, data BLOB NOT NULL, PRIMARY KEY (kind, subject))
+WITHOUT ROWID;
+"""
+
+
+class Cache:
+    """Float32 vectors by kind (an expert's SHA-256, a metric) and subject (the SHA-256 of a file, or of two).
+
+    It holds features and hashes, never pixels or names. SQLite, because it must survive a kill at any moment.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def __enter__(self) -> Self:
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(self._file, isolation_level=None)
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            self._db.executescript(_SCHEMA)
+        except (OSError, sqlite3.DatabaseError) as error:
+            raise DestinationError(
+                f"the cache {self._file.name} cannot be used ({error}): choose another --out, or delete its cache"
+            ) from None
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._db.close()
+
+    def get(self, kind: str, subjects: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """What is known of `subjects`; those that are missing have not been computed yet."""
+        found: dict[str, NDArray[np.float32]] = {}
+        for start in range(0, len(subjects), _PAGE):
+            page = subjects[start : start + _PAGE]
+            marks = ", ".join("?" * len(page))
+            rows = self._db.execute(
+                f"SELECT subject, data FROM vectors WHERE kind = ? AND subject IN ({marks})",  # noqa: S608
+                (kind, *page),
+            )
+            found.update((subject, np.frombuffer(data, dtype=np.float32)) for subject, data in rows)
+        return found
+
+    def put(self, kind: str, vectors: Iterable[tuple[str, NDArray[np.float32]]]) -> None:
+        """Keep what was computed, all of it or nothing."""
+        rows = [(kind, subject, np.asarray(vector, dtype="<f4").tobytes()) for subject, vector in vectors]
+        try:
+            self._db.execute("BEGIN")
+            self._db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
+            self._db.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            raise DestinationError(f"the audit's cache cannot be written: {error}") from None

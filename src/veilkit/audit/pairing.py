@@ -1,0 +1,119 @@
+"""Which protected picture came from which original: through the key, or by name for folders of any origin."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from veilkit.errors import UsageError
+from veilkit.pipeline.key import Key, read_key
+from veilkit.pipeline.manifest import Manifest
+
+How: TypeAlias = Literal["key", "name", "stem", "nothing"]
+HOW_TEXT: dict[How, str] = {
+    "key": "through the key",
+    "name": "by their paths",
+    "stem": "by their file names",
+    "nothing": "not at all",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """pairs: (path of the original, path of the protected picture), sorted; how they were found; what is to be told."""
+
+    pairs: tuple[tuple[str, str], ...]
+    how: How
+    notes: tuple[str, ...] = field(default=())
+
+
+def pair(originals: Sequence[str], protected: Sequence[str], key: Key | None, notes: Sequence[str] = ()) -> Pairing:
+    """Pair relative paths. A key is tried first, then whole paths up to the suffix, then unique file names."""
+    found: dict[str, str] = {}
+    how: How = "nothing"
+    if key is not None:
+        found, how = _unique(((key.pseudonym(path), path) for path in originals), _by(_stem, protected)), "key"
+    if not found:
+        found, how = _by_path(originals, protected), "name"
+    if not found:
+        found, how = _unique(((_stem(path), path) for path in originals), _by(_stem, protected)), "stem"
+    told = list(notes)
+    if not found:
+        return Pairing((), "nothing", tuple(told))
+    if lonely := len(originals) - len(found):
+        told.append(f"{lonely} of {len(originals)} originals have no protected picture and are left out")
+    if extra := len(protected) - len(set(found.values())):
+        told.append(f"{extra} of {len(protected)} protected pictures belong to no original and are left out")
+    return Pairing(tuple(sorted(found.items(), key=lambda each: os.fsencode(each[0]))), how, tuple(told))
+
+
+def choose_key(
+    protected: Path, manifest: Manifest | None, key: Path | None, seed: int | None
+) -> tuple[Key | None, tuple[str, ...]]:
+    """The key to pair with, and what is to be told of it; None where the release's names are no pseudonyms of it.
+
+    Without a key or seed, the public seed in the manifest is taken, or the key where `protect` puts it by default.
+    """
+    if key is not None and seed is not None:
+        raise UsageError("give a key or a seed, not both")
+    beside = protected.with_name(protected.name + ".private") / "key"
+    if key is not None:
+        chosen: Key | None = read_key(key)
+    elif seed is not None:
+        chosen = Key.from_seed(seed)
+    elif manifest is not None and manifest.seed is not None:
+        chosen = Key.from_seed(manifest.seed)
+    elif manifest is not None and manifest.names == "pseudonyms" and beside.is_file():
+        chosen = read_key(beside)
+    else:
+        chosen = None
+    if manifest is None or manifest.names == "kept":
+        return (chosen if manifest is None else None), ()
+    if chosen is None:
+        return None, ("the release has pseudonyms for names, and no key was given (see --key)",)
+    if manifest.seed is not None:
+        fits = chosen.seed == manifest.seed
+    else:
+        fits = manifest.key_commitment is not None and chosen.matches(manifest.key_commitment)
+    if fits:
+        return chosen, ()
+    given = "seed" if chosen.seed is not None else "key"
+    return None, (
+        f"the {given} is not the one that this release was made with: its manifest names another, "
+        "so its pseudonyms cannot be resolved",
+    )
+
+
+def _by_path(originals: Sequence[str], protected: Sequence[str]) -> dict[str, str]:
+    """Same path up to the suffix; a.jpg.png belongs to a.jpg rather than to a.bmp."""
+    files = _by(_without_suffix, protected)
+    whole = _unique(((path, path) for path in originals), files)
+    taken = set(whole.values())
+    rest = {name: path for name, path in files.items() if path not in taken}
+    return whole | _unique(((_without_suffix(path), path) for path in originals if path not in whole), rest)
+
+
+def _unique(named: Iterable[tuple[str, str]], files: dict[str, str]) -> dict[str, str]:
+    """Originals whose name is a file's; names that several originals share are left out."""
+    listed = list(named)
+    times = Counter(name for name, _ in listed)
+    return {path: files[name] for name, path in listed if times[name] == 1 and name in files}
+
+
+def _by(name: object, paths: Sequence[str]) -> dict[str, str]:
+    """Paths by their names, where only one has that name."""
+    assert callable(name)
+    times = Counter(name(path) for path in paths)
+    return {name(path): path for path in paths if times[name(path)] == 1}
+
+
+def _without_suffix(path: str) -> str:
+    return os.path.splitext(path)[0]  # noqa: PTH122 - paths may hold bytes that are not text
+
+
+def _stem(path: str) -> str:
+    return _without_suffix(path).rpartition("/")[2]

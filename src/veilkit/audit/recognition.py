@@ -1,0 +1,93 @@
+"""Recognition in four settings (query raw or protected, gallery raw or protected), with the figures' curves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veilkit.attacks.intervals import retrieval_scores
+from veilkit.attacks.search import Search
+from veilkit.audit.result import By, Curve, Histogram, Measurement
+from veilkit.metrics import RetrievalResult
+from veilkit.metrics.inputs import l2_normalised
+from veilkit.rng import Randomness
+from veilkit.types import Role
+
+_LONGEST = 20  # ranks on a curve
+_BINS = 40
+_QUERIES = 500  # at most so many for a histogram
+
+
+@dataclass(frozen=True, slots=True)
+class Recognition:
+    """What one recogniser found."""
+
+    measurements: tuple[Measurement, ...]
+    curves: tuple[Curve, ...]
+    histograms: tuple[Histogram, ...]
+
+
+def recognise(
+    by: By, features: Mapping[str, NDArray[np.float32]], search: Search, rng: Randomness, *, note: str = ""
+) -> Recognition:
+    """Search in all settings that the features allow.
+
+    features: "protected" and, where pairs are known, "raw", each (N, D). The expert's numbers are utility, high is
+    good; the judge's are privacy, low is good.
+    """
+    chance = search.chance()
+    role = Role.UTILITY if by == "expert" else Role.PRIVACY
+    measurements: list[Measurement] = []
+    curves: list[Curve] = []
+    for query in ("raw", "protected"):
+        for gallery in ("raw", "protected"):
+            if query not in features or gallery not in features:
+                continue
+            setting = f"{query}-{gallery}"
+            found = search.find(features[query], features[gallery])
+            scores = retrieval_scores(
+                found,
+                search.identities[search.query],
+                role=role,
+                higher_is_better=role is Role.UTILITY,
+                # The same draws in all settings, so that they can be compared.
+                rng=rng.child(by),
+                chance=chance,
+                note=note,
+            )
+            measurements += [
+                Measurement(by, setting, score, chance.get(score.metric), reference=setting == "raw-raw")
+                for score in scores
+            ]
+            curves.append(Curve(by, setting, _cmc(found, len(search.gallery))))
+    histograms = tuple(
+        _histogram(by, f"{kind}-{kind}", features[kind], search, rng) for kind in ("raw", "protected") if kind in features
+    )
+    return Recognition(tuple(measurements), tuple(curves), histograms)
+
+
+def _cmc(found: RetrievalResult, gallery: int) -> tuple[float, ...]:
+    return tuple(round(found.rank(k), 6) for k in range(1, min(_LONGEST, gallery) + 1))
+
+
+def _histogram(by: By, setting: str, features: NDArray[np.float32], search: Search, rng: Randomness) -> Histogram:
+    """Similarities of up to 500 queries to the gallery, without pairs of a picture with itself or by one camera."""
+    chosen = np.sort(rng.child("histogram").permutation(len(search.query))[:_QUERIES])
+    query, own = search.query[chosen], search.own[chosen]
+    unit = l2_normalised(np.array(features))
+    similarities = unit[query] @ unit[search.gallery].T
+    same = search.identities[query][:, None] == search.identities[search.gallery][None]
+    counted = np.ones_like(same)
+    counted[np.flatnonzero(own >= 0), own[own >= 0]] = False
+    if search.cameras is not None:
+        counted &= ~(same & (search.cameras[query][:, None] == search.cameras[search.gallery][None]))
+    low, high = float(similarities[counted].min()), float(similarities[counted].max())
+    edges = np.linspace(low, max(high, low + 1e-3), _BINS + 1)
+    shares = []
+    for mask in (same & counted, ~same & counted):
+        counts, _ = np.histogram(np.clip(similarities[mask], edges[0], edges[-1]), bins=edges)
+        shares.append(tuple(round(float(share), 6) for share in counts / max(1, counts.sum())))
+    return Histogram(by, setting, tuple(round(float(edge), 5) for edge in edges), shares[0], shares[1])

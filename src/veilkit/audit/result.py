@@ -1,0 +1,152 @@
+"""What an audit found, as it stands in audit.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import TypeAdapter, ValidationError
+
+from veilkit.errors import DataError
+from veilkit.types import Evidence, Score
+
+By = Literal["expert", "judge", "images"]
+SETTINGS = ("raw-raw", "raw-protected", "protected-raw", "protected-protected")
+"""Query, then gallery."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A folder: its name (no path), the pictures used, a hash of their hashes, and files that could not be read."""
+
+    name: str
+    pictures: int
+    sha256: str
+    unreadable: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Recogniser:
+    """An expert that took part."""
+
+    name: str
+    sha256: str
+    dim: int
+    licence: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A score, by whom it was measured and in which setting.
+
+    chance: what blind guessing scores, where that is known. reference: the originals alone, which have no direction.
+    """
+
+    by: By
+    setting: str
+    score: Score
+    chance: float | None = None
+    reference: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """CMC: the share of searches with a right answer among the first 1, 2, ... answers."""
+
+    by: By
+    setting: str
+    rates: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Cosine similarities of pairs of pictures: shares (summing to 1) for the same and for different people."""
+
+    by: By
+    setting: str
+    edges: tuple[float, ...]
+    same: tuple[float, ...]
+    different: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unmeasured:
+    """Something that could not be measured, and why."""
+
+    what: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuditResult:
+    """Everything an audit found. No names of originals and no paths are in it."""
+
+    veilkit: str
+    versions: Mapping[str, str]
+    config: Mapping[str, Any]
+    originals: Input
+    protected: Input
+    release: Mapping[str, Any] | None
+    paired_by: str
+    pictures: int
+    people: int | None
+    cameras_used: bool
+    queries: int
+    gallery: int
+    expert: Recogniser
+    judge: Recogniser
+    independent: bool
+    summary: tuple[str, ...]
+    measurements: tuple[Measurement, ...]
+    attacks: tuple[Evidence, ...]
+    curves: tuple[Curve, ...]
+    histograms: tuple[Histogram, ...]
+    unmeasured: tuple[Unmeasured, ...]
+    notes: tuple[str, ...]
+    format: Literal["veilkit-audit-1"] = "veilkit-audit-1"
+
+    @property
+    def not_applicable(self) -> dict[str, str]:
+        """Attacks that do not apply to the release, and why."""
+        return {evidence.attack: evidence.reason for evidence in self.attacks if not evidence.applicable}
+
+    @property
+    def invalid(self) -> dict[str, tuple[str, ...]]:
+        """Attacks whose gates failed, and why: their scores prove nothing."""
+        return {evidence.attack: evidence.invalid for evidence in self.attacks if evidence.invalid}
+
+    def score(self, by: By, setting: str, metric: str) -> Score | None:
+        """One measured score, or None where it could not be measured."""
+        for each in self.measurements:
+            if (each.by, each.setting, each.score.metric) == (by, setting, metric):
+                return each.score
+        return None
+
+    def evidence(self, attack: str) -> Evidence | None:
+        """What an attack found, or None where it was not tried."""
+        return next((evidence for evidence in self.attacks if evidence.attack == attack), None)
+
+    def to_json(self) -> str:
+        """audit.json; `read_audit` reads it back."""
+        values = _RESULT.dump_python(self, mode="json")
+        lists = {"not_applicable": self.not_applicable, "invalid": self.invalid}
+        return json.dumps({"format": self.format, **values, **lists}, indent=2, allow_nan=False) + "\n"
+
+
+_RESULT = TypeAdapter(AuditResult)
+
+
+def read_audit(file: Path) -> AuditResult:
+    """Read an audit.json."""
+    try:
+        return _RESULT.validate_json(file.read_bytes(), strict=False)
+    except OSError as error:
+        raise DataError(f"{file.name} cannot be read: {error.strerror}") from None
+    except ValidationError as error:
+        raise DataError(
+            f"{file.name} is not an audit that this version reads ({error.error_count()} wrong fields): run it again"
+        ) from None

@@ -1,0 +1,239 @@
+"""An audit from two folders to audit.json and report.html."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from veilkit.attacks import ATTACKS, AttackTarget, run_gated
+from veilkit.attacks.intervals import CONFIDENCE, DRAWS, mean_score
+from veilkit.audit.cache import Cache
+from veilkit.audit.images import chaos, one_size, similarity
+from veilkit.audit.judges import choose_expert, choose_judge, describe
+from veilkit.audit.pairing import HOW_TEXT
+from veilkit.audit.pictures import LARGEST, FilePictures
+from veilkit.audit.recognition import Recognition, recognise
+from veilkit.audit.report import write_report
+from veilkit.audit.result import AuditResult, Measurement, Unmeasured
+from veilkit.audit.subject import Subject, load_subject
+from veilkit.audit.summary import summarise
+from veilkit.errors import DestinationError, UsageError
+from veilkit.experts import Embedder
+from veilkit.pipeline.reading import Limits
+from veilkit.pipeline.writing import write_atomically
+from veilkit.rng import Randomness
+from veilkit.types import Evidence, Role, Score
+from veilkit.version import __version__
+
+RESULT, REPORT = "audit.json", "report.html"
+
+
+def run_audit(
+    originals: str | Path,
+    protected: str | Path,
+    *,
+    key: str | Path | None = None,
+    seed: int | None = None,
+    expert: str | Path | Embedder | None = None,
+    judge: str | Path | Embedder | None = None,
+    labels: str = "auto",
+    out: str | Path | None = None,
+    show_originals: bool = False,
+    draw_seed: int = 0,
+    limits: Limits | None = None,
+) -> AuditResult:
+    """Measure a folder of protected pictures, whoever made it, and write audit.json and report.html.
+
+    key, seed: of the release, where its names are pseudonyms; by default the key where `protect` puts it.
+    expert: the authorised recogniser, whose numbers are utility. judge: an independent one, whose numbers are privacy.
+    Both are names, .safetensors files or embedders. labels: who is in the originals (see `datasets.labels`).
+    out: PROTECTED.audit by default; features are kept in its folder cache, so that a stopped audit goes on.
+    show_originals: put pictures of originals into the report. draw_seed: of the bootstrap and the gates' noise.
+    """
+    sources = (Path(originals).resolve(), Path(protected).resolve())
+    target = _destination(sources, out)
+    with Cache(target / "cache" / "features.sqlite") as cache:
+        subject = load_subject(
+            *sources,
+            key=None if key is None else Path(key),
+            seed=seed,
+            labels=labels,
+            limits=limits or Limits(),
+            cache=cache,
+        )
+        authorised, expert_notes = choose_expert(expert)
+        independent, judge_notes = choose_judge(judge, authorised)
+        result = _measure(
+            subject, authorised, independent, (*expert_notes, *judge_notes), cache, Randomness.from_seed(draw_seed),
+            _facts(labels, draw_seed, show_originals),
+        )  # fmt: skip
+        _write(target / RESULT, result.to_json())
+        _write(target / REPORT, write_report(result, subject, show_originals=show_originals))
+    return result
+
+
+def _measure(
+    subject: Subject,
+    expert: Embedder,
+    judge: Embedder,
+    notes: tuple[str, ...],
+    cache: Cache,
+    rng: Randomness,
+    facts: dict[str, Any],
+) -> AuditResult:
+    same = expert.sha256 == judge.sha256
+    found = _recognition(subject, expert, judge, rng, same)
+    images, image_notes = _image_scores(subject, cache, rng)
+    target = AttackTarget(
+        rng=rng.child("attacks"),
+        protected=subject.protected,
+        originals=subject.originals,
+        people=subject.people,
+        search=subject.search,
+        recogniser=judge,
+    )
+    attacks = tuple(run_gated(attack, target) for attack in ATTACKS.values())
+    search = subject.search
+    result = AuditResult(
+        veilkit=__version__,
+        versions={"python": platform.python_version(), **{name: version(name) for name in ("torch", "numpy")}},
+        config=facts,
+        originals=subject.inputs[0],
+        protected=subject.inputs[1],
+        release=None if subject.manifest is None else subject.manifest.model_dump(),
+        paired_by=HOW_TEXT[subject.pairing.how],
+        pictures=len(subject.protected),
+        people=None if subject.people is None else len({each for each in subject.identities if each is not None}),
+        cameras_used=search is not None and search.cameras is not None,
+        queries=0 if search is None else int((search.candidates()[0] > 0).sum()),
+        gallery=0 if search is None else len(search.gallery),
+        expert=describe(expert),
+        judge=describe(judge),
+        independent=not same,
+        summary=(),
+        measurements=(*(m for each in found for m in each.measurements), *images),
+        attacks=attacks,
+        curves=tuple(curve for each in found for curve in each.curves),
+        histograms=tuple(histogram for each in found for histogram in each.histograms),
+        unmeasured=_unmeasured(subject, images, attacks),
+        notes=(*subject.notes, *notes, *image_notes),
+    )
+    return summarise(result)
+
+
+def _recognition(
+    subject: Subject, expert: Embedder, judge: Embedder, rng: Randomness, same: bool
+) -> tuple[Recognition, ...]:
+    if subject.search is None:
+        return ()
+    found = []
+    for by, embedder, note in (("expert", expert, ""), ("judge", judge, "not independent" if same else "")):
+        features = {"protected": subject.protected.features(embedder)}
+        if subject.originals is not None:
+            features["raw"] = subject.originals.features(embedder)
+        found.append(recognise(by, features, subject.search, rng.child("recognition"), note=note))  # type: ignore[arg-type]
+    return tuple(found)
+
+
+def _image_scores(subject: Subject, cache: Cache, rng: Randomness) -> tuple[tuple[Measurement, ...], tuple[str, ...]]:
+    """Similarity to the originals, and chaos of both."""
+    measured: list[Measurement] = []
+    notes: list[str] = []
+
+    def add(setting: str, metric: str, values: np.ndarray[Any, np.dtype[np.float64]], note: str) -> None:
+        finite = np.isfinite(values)
+        if finite.any():
+            people = None if subject.people is None else subject.people[finite]
+            score = mean_score(
+                metric, values[finite], people, role=Role.PRIVACY, higher_is_better=False,
+                rng=rng.child("images"), note=note,
+            )  # fmt: skip
+            measured.append(Measurement("images", setting, score, reference=setting == "originals"))
+
+    if subject.originals is not None:
+        pairs = similarity(subject.originals, subject.protected, cache)
+        add("protected to original", "SSIM", pairs.ssim, "1 where equal")
+        add("protected to original", "PSNR", pairs.psnr, "decibels")
+        if equal := int(np.isinf(pairs.psnr).sum()):
+            notes.append(f"{equal} protected pictures equal their originals, pixel by pixel; PSNR leaves them out")
+        if small := int(np.isnan(pairs.ssim).sum()):
+            notes.append(f"{small} pictures are too small for SSIM (11 pixels a side at least)")
+        if pairs.resized:
+            notes.append(
+                f"{pairs.resized} protected pictures were resized to their originals' size before they were compared"
+            )
+    sides: list[tuple[str, FilePictures]] = [("protected", subject.protected)]
+    if subject.originals is not None:
+        sides.append(("originals", subject.originals))
+    for setting, pictures in sides:
+        values = chaos(pictures, cache)
+        add(setting, "AD", values, "0 for normally distributed values; a low value alone proves no privacy")
+        if flat := int(np.isinf(values).sum()):
+            notes.append(f"{flat} of the {setting} have one single colour value, for which chaos (AD) is not defined")
+        if not one_size(pictures):
+            notes.append(f"the {setting} have several sizes; chaos (AD) grows with a picture's size")
+        if (pictures.sizes.prod(axis=1) > 0.99 * LARGEST).any():
+            notes.append(f"some of the {setting} are measured at {LARGEST / 1e6:g} million pixels, to which they were shrunk")
+    return tuple(measured), tuple(notes)
+
+
+def _unmeasured(
+    subject: Subject, images: tuple[Measurement, ...], attacks: tuple[Evidence, ...]
+) -> tuple[Unmeasured, ...]:
+    missing = []
+    if subject.search is None:
+        missing.append(Unmeasured("recognition of people in four settings", subject.no_search))
+    if subject.originals is None:
+        why = "it is not known which original belongs to which protected picture"
+        missing.append(Unmeasured("recognition with raw queries or a raw gallery", why))
+        missing.append(Unmeasured("similarity to the originals", why))
+    measured = {(each.setting, each.score.metric) for each in images}
+    for metric, why in (
+        ("PSNR", "every protected picture equals its original"),
+        ("SSIM", "every picture is smaller than its window of 11 x 11 pixels"),
+    ):
+        if subject.originals is not None and ("protected to original", metric) not in measured:
+            missing.append(Unmeasured(metric, why))
+    if ("protected", "AD") not in measured:
+        missing.append(Unmeasured("chaos (AD)", "every protected picture has one single colour value"))
+    missing += [Unmeasured(f"attack {e.attack}", e.reason) for e in attacks if not e.applicable]
+    missing.append(
+        Unmeasured(
+            "attackers of the levels L1 to L3",
+            "no attack in this version learns from the protection, trains on protected pictures or holds the expert",
+        )
+    )
+    return tuple(missing)
+
+
+def _facts(labels: str, draw_seed: int, show_originals: bool) -> dict[str, Any]:
+    kind, _, argument = labels.partition(":")
+    return {
+        "labels": f"csv:{Path(argument).name}" if kind == "csv" else labels,  # no paths of this machine
+        "bootstrap_draws": DRAWS,
+        "confidence": CONFIDENCE,
+        "draw_seed": draw_seed,
+        "show_originals": show_originals,
+    }
+
+
+def _destination(sources: tuple[Path, Path], out: str | Path | None) -> Path:
+    target = sources[1].with_name(sources[1].name + ".audit") if out is None else Path(out).resolve()
+    for folder in sources:
+        if target == folder or folder in target.parents:
+            raise UsageError(f"the audit must lie apart from the pictures, but {target} is in {folder}; see --out")
+    return target
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        write_atomically(file, text.encode("utf-8"), file.parent)
+    except DestinationError as error:
+        raise DestinationError(f"the audit cannot be written to {file.parent}: {error}") from None
+
+
+__all__ = ["AuditResult", "Score", "run_audit"]

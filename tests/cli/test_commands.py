@@ -1,0 +1,109 @@
+"""The commands as a user gives them, in a process of their own."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+COMMAND = [sys.executable, "-c", "from veilkit.cli import main; main()"]
+
+
+def veilkit(*words: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *map(str, words)], capture_output=True, text=True, cwd=cwd, check=False)
+
+
+def test_help_names_the_verbs_without_importing_torch() -> None:
+    done = veilkit("--help")
+    assert done.returncode == 0
+    assert "protect" in done.stdout
+    lines = "import sys, veilkit.cli; print('torch' in sys.modules)"
+    probe = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=True)
+    assert probe.stdout.strip() == "False"
+
+
+def test_methods_are_listed_and_shown() -> None:
+    listed = veilkit("methods", "list")
+    assert {line.split()[0] for line in listed.stdout.splitlines()} >= {"blur", "pixelate", "patches"}
+    shown = veilkit("methods", "show", "patches")
+    assert '"people": 4' in shown.stdout
+    assert "preset kept" in shown.stdout
+
+
+def test_protect_tells_what_it_did_and_where_the_key_is(folder: Path, tmp_path: Path) -> None:
+    (folder / "notes.txt").write_text("not a picture")
+    (folder / "broken.jpg").write_bytes(b"\xff\xd8\xff")
+    done = veilkit("protect", folder, tmp_path / "out", "--method", "blur", "--set", "sigma=4", "--workers", 0)
+    assert done.returncode == 3, done.stderr
+    assert "12 pictures protected" in done.stdout
+    assert str(tmp_path / "out.private" / "key") in done.stdout
+    assert "1 other files passed over" in done.stdout
+    assert "1 pictures refused" in done.stderr
+    assert "broken" not in done.stdout + done.stderr
+    refused = next((tmp_path / "out.private").glob("*.refused.csv"))
+    assert "broken.jpg" in refused.read_text()
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["config"] == {"sigma": 4.0, "at_height": 256}
+    assert manifest["files"] == 12
+
+
+def test_kept_names_and_seeds_are_warned_of(folder: Path, tmp_path: Path) -> None:
+    words = ("--method", "noise", "--names", "keep", "--seed", 7, "--workers", 0, "--format", "jpeg")
+    done = veilkit("protect", folder, tmp_path / "out", *words)
+    assert done.returncode == 0
+    assert done.stderr.count("Warning:") == 2
+    assert (tmp_path / "out" / "person0" / "shot0.jpg").is_file()
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert (manifest["seed"], manifest["reproducible_by"], manifest["key_commitment"]) == (7, "anyone", None)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("absent", "out", "--method", "blur"), "absent is not there"),
+        ((".", "out", "--method", "blur"), "must lie apart"),
+        (("originals", "out", "--method", "blurr"), "did you mean 'blur'"),
+        (("originals", "out", "--method", "blur", "--preset", "paper"), "unknown preset of blur 'paper'"),
+        (("originals", "out", "--method", "blur", "--set", "sigma=x"), "sigma must be of type float"),
+        (("originals", "out", "--method", "blur", "--seed", "1", "--key", "k"), "a key or a seed, not both"),
+        (("originals", "out", "--method", "blur", "--key", "out/key"), "kept apart"),
+        (("originals", "out", "--method", "patches", "--set", "people=9"), "mixes 9 different people"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(folder: Path, words: tuple[str, ...], message: str) -> None:
+    done = veilkit("protect", *words, "--workers", "0", cwd=folder.parent)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_interrupt_leaves_a_run_that_goes_on(folder: Path, tmp_path: Path) -> None:
+    for copy in range(60):
+        (folder / f"copy{copy}.jpg").write_bytes((folder / "person0" / "shot0.jpg").read_bytes())
+    words = ["protect", folder, tmp_path / "out", "--method", "noise", "--workers", "1"]
+    run = subprocess.Popen([*COMMAND, *map(str, words)], stderr=subprocess.PIPE, text=True)
+    while not list((tmp_path / "out").glob("*.png")) and run.poll() is None:
+        time.sleep(0.005)
+    run.send_signal(signal.SIGINT)
+    _, errors = run.communicate()
+    assert run.returncode == 130
+    assert "the same command goes on" in errors
+    assert not (tmp_path / "out" / "manifest.json").exists()
+    done = veilkit(*words)
+    assert done.returncode == 0
+    assert len(list((tmp_path / "out").glob("*.png"))) == 72
+
+
+def test_generate_writes_people_in_the_market_layout(tmp_path: Path) -> None:
+    words = ("--identities", 4, "--images", 4, "--cameras", 2, "--seed", 3, "--workers", 1)
+    done = veilkit("generate", "people", tmp_path / "people", *words)
+    assert done.returncode == 0, done.stderr
+    counts = {p.name: len(list(p.glob("*.jpg"))) for p in (tmp_path / "people").iterdir() if p.is_dir()}
+    assert counts == {"bounding_box_train": 8, "query": 4, "bounding_box_test": 4}
+    again = veilkit("generate", "people", tmp_path / "people")
+    assert again.returncode == 2

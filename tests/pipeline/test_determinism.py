@@ -1,0 +1,35 @@
+"""The same key, the same bytes (benchmarks/determinism.py on fewer pictures)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import determinism
+from pictures import write_folder
+from veilkit.methods import METHODS
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_order_and_place_do_not_matter(tmp_path: Path, method: str) -> None:
+    write_folder(tmp_path / "source", 18, height=32, width=16)
+    assert determinism.differing(tmp_path / "source", tmp_path / "work", method, workers=()) == set()
+
+
+@pytest.mark.parametrize("method", ["noise", "patches"])
+def test_the_number_of_workers_does_not_matter(tmp_path: Path, method: str) -> None:
+    write_folder(tmp_path / "source", 18, height=32, width=16)
+    assert determinism.differing(tmp_path / "source", tmp_path / "work", method, workers=(2,)) == set()
+
+
+@pytest.mark.parametrize("method", [name for name, method in METHODS.items() if method.random])
+def test_another_key_changes_every_picture(tmp_path: Path, method: str) -> None:
+    write_folder(tmp_path / "source", 18, height=32, width=16)
+    assert determinism.other_key_differs(tmp_path / "source", tmp_path / "work", method)
+
+
+@pytest.mark.parametrize("method", [name for name, method in METHODS.items() if not method.random])
+def test_a_method_that_draws_nothing_does_not_depend_on_the_key(tmp_path: Path, method: str) -> None:
+    write_folder(tmp_path / "source", 6, height=32, width=16)
+    assert not determinism.other_key_differs(tmp_path / "source", tmp_path / "work", method)

@@ -1,0 +1,68 @@
+"""Key files: made once, readable by their owner alone, refused when damaged."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from veilkit.errors import DestinationError, KeyFileError
+from veilkit.pipeline.key import Key, read_key, read_or_create_key
+
+
+def test_a_new_key_is_for_its_owner_alone(tmp_path: Path) -> None:
+    file = tmp_path / "private" / "key"
+    key, new = read_or_create_key(file)
+    assert new
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    again, new = read_or_create_key(file)
+    assert not new
+    assert again.commitment() == key.commitment()
+    assert key.matches(read_key(file).commitment())
+
+
+def test_two_keys_share_nothing(tmp_path: Path) -> None:
+    one, two = (read_or_create_key(tmp_path / name)[0] for name in ("one", "two"))
+    assert one.commitment() != two.commitment()
+    assert not one.matches(two.commitment())
+    assert one.pseudonym("a.jpg") != two.pseudonym("a.jpg")
+
+
+def test_the_commitment_does_not_hold_the_key(tmp_path: Path) -> None:
+    key, _ = read_or_create_key(tmp_path / "key")
+    secret = (tmp_path / "key").read_text().split()[1]
+    assert secret not in key.commitment()
+    assert secret not in repr(key)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\xff\xfe", b"veilkit-key-1", b"veilkit-key-1 " + b"a" * 63, b"veilkit-key-2 " + b"a" * 64, b"a" * 64,
+     b"veilkit-key-1 " + b"g" * 64, b"veilkit-key-1 " + b"a" * 64 + b"\nmore"],
+)  # fmt: skip
+def test_a_damaged_key_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "key"
+    file.write_bytes(content)
+    for read in (read_key, read_or_create_key):
+        with pytest.raises(KeyFileError, match="not a key file"):
+            read(file)
+    assert file.read_bytes() == content
+
+
+def test_an_absent_key_is_named(tmp_path: Path) -> None:
+    with pytest.raises(KeyFileError, match="there is no key file"):
+        read_key(tmp_path / "absent")
+    with pytest.raises(KeyFileError, match="cannot be read"):
+        read_key(tmp_path)
+
+
+def test_a_key_that_cannot_be_made_says_so() -> None:
+    with pytest.raises(DestinationError, match="cannot be written"):
+        read_or_create_key(Path("/proc/nowhere/key"))
+
+
+def test_a_seed_is_public_and_reproducible() -> None:
+    assert Key.from_seed(3).pseudonym("a") == Key.from_seed(3).pseudonym("a") != Key.from_seed(4).pseudonym("a")
+    assert Key.from_seed(3).seed == 3

@@ -1,0 +1,22 @@
+"""Killed and resumed (benchmarks/kill_resume.py with few kills)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import kill_resume
+
+
+def test_a_run_killed_several_times_ends_like_an_unbroken_one(tmp_path: Path) -> None:
+    report = kill_resume.measure(tmp_path, kills=3, count=60, workers=1)
+    assert report.partial == ()
+    assert report.differing == ()
+    assert any(0 < visible < 60 for _, visible in report.kills), report.kills
+
+
+def test_differences_are_seen(tmp_path: Path) -> None:
+    """The comparison itself: a cut file and a missing one are told apart from whole ones."""
+    (tmp_path / ".veilkit").mkdir()
+    (tmp_path / ".veilkit" / "1.part").write_bytes(b"half")
+    (tmp_path / "a.png").write_bytes(b"whole")
+    assert kill_resume.contents(tmp_path) == {"a.png": b"whole"}

@@ -1,0 +1,120 @@
+"""The private ledger: one run at a time, all or nothing, and what is known stays known."""
+
+from __future__ import annotations
+
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from veilkit.errors import DestinationError
+from veilkit.pipeline.ledger import Entry, Ledger
+
+ODD = Entry("\udcff\n.jpg", "odd.png", identity="\udcf0(", camera="c\udc80")
+
+
+def entries(count: int) -> list[Entry]:
+    return [Entry(f"{index}.jpg", f"{index:04}.png", identity=str(index % 3)) for index in range(count)]
+
+
+def test_entries_come_back_in_the_order_of_their_names_over_many_pages(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "l") as ledger:
+        ledger.enrol(reversed([*entries(600), ODD]))
+        assert list(ledger.entries()) == [*entries(600), ODD]
+        assert ledger.count() == ledger.count("waiting") == 601
+    assert stat.S_IMODE((tmp_path / "l").stat().st_mode) == 0o600
+
+
+def test_results_recorded_while_reading_do_not_disturb_the_reading(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "l") as ledger:
+        ledger.enrol(iter(entries(600)))
+        seen = []
+        for entry in ledger.entries():
+            seen.append(entry.source)
+            ledger.record([replace(entry, state="done", recipe="r", output_sha256="h")])
+        assert len(seen) == len(set(seen)) == ledger.count("done") == 600
+
+
+def test_a_second_run_is_refused_while_the_first_goes_on(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "l"), pytest.raises(DestinationError, match="another run"), Ledger(tmp_path / "l"):
+        pass
+    with Ledger(tmp_path / "l") as ledger:
+        assert ledger.count() == 0
+
+
+def test_what_is_known_stays_when_pictures_come_and_go(tmp_path: Path) -> None:
+    first, second, third = entries(3)
+    with Ledger(tmp_path / "l") as ledger:
+        ledger.enrol(iter([first, second]))
+        done = replace(first, state="done", recipe="r", source_sha256="s", output_sha256="o")
+        ledger.record([done, replace(second, state="refused", reason="damaged")])
+    with Ledger(tmp_path / "l") as ledger:
+        ledger.enrol(iter([replace(second, identity="new"), third]))
+        assert [entry.source for entry in ledger.entries()] == [second.source, third.source]
+        assert next(ledger.entries()).identity == "new"
+        assert ledger.gone() == 1
+        assert list(ledger.entries("done", present=False)) == [done]
+        assert list(ledger.refusals()) == [(second.source, "damaged")]
+
+
+def test_enrolling_is_all_or_nothing(tmp_path: Path) -> None:
+    def broken() -> list[Entry]:
+        raise OSError("the source went away")
+
+    with Ledger(tmp_path / "l") as ledger:
+        ledger.enrol(iter(entries(2)))
+        with pytest.raises(OSError, match="went away"):
+            ledger.enrol(entry for part in (lambda: entries(1), broken) for entry in part())
+        assert ledger.count() == 2
+
+
+def test_a_name_that_is_taken_is_refused(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "l") as ledger:
+        ledger.enrol(iter([Entry("a.jpg", "a.png")]))
+        with pytest.raises(DestinationError, match="choose a new folder"):
+            ledger.enrol(iter([Entry("a.bmp", "a.png")]))
+        assert [entry.source for entry in ledger.entries()] == ["a.jpg"]
+
+
+@pytest.mark.parametrize("content", [b"not a database at all" * 100, b"SQLite format 3\0" + b"\xff" * 4_000])
+def test_a_damaged_ledger_is_refused_and_kept(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "l").write_bytes(content)
+    with pytest.raises(DestinationError, match="damaged"), Ledger(tmp_path / "l"):
+        pass
+    assert (tmp_path / "l").read_bytes() == content
+
+
+def test_a_write_cut_off_by_a_kill_leaves_the_state_before_it(tmp_path: Path) -> None:
+    """The write-ahead log is torn at every place: the ledger opens, with all of a record or none of it."""
+    import shutil
+    import sqlite3
+
+    with Ledger(tmp_path / "l") as ledger:
+        ledger.enrol(iter(entries(4)))
+    holder = sqlite3.connect(tmp_path / "l")  # keeps the log from being folded in
+    holder.execute("SELECT COUNT(*) FROM pictures").fetchone()
+    with Ledger(tmp_path / "l") as ledger:
+        ledger.record([replace(entry, state="done") for entry in entries(4)])
+        log = (tmp_path / "l-wal").read_bytes()
+        shutil.copy(tmp_path / "l", tmp_path / "copy")
+    holder.close()
+    counts = set()
+    for length in (*range(0, len(log), max(1, len(log) // 40)), len(log)):
+        shutil.copy(tmp_path / "copy", tmp_path / "torn")
+        (tmp_path / "torn-wal").write_bytes(log[:length])
+        (tmp_path / "torn-shm").unlink(missing_ok=True)
+        with Ledger(tmp_path / "torn") as ledger:
+            counts.add((ledger.count(), ledger.count("done")))
+    assert counts == {(4, 0), (4, 4)}
+
+
+def test_refusals_are_listed_for_their_owner(tmp_path: Path) -> None:
+    import csv
+
+    with Ledger(tmp_path / "l") as ledger:
+        ledger.enrol(iter([ODD]))
+        ledger.record([replace(ODD, state="refused", reason="too large: 3, at most 2")])
+        ledger.write_refusals(tmp_path / "r.csv")
+    with (tmp_path / "r.csv").open(newline="", encoding="utf-8", errors="surrogateescape") as lines:
+        assert list(csv.reader(lines)) == [["source", "reason"], [ODD.source, "too large: 3, at most 2"]]

@@ -1,0 +1,48 @@
+"""The README's example runs as it stands."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_the_python_example_runs(folder: Path, tmp_path: Path) -> None:
+    code = re.search(r"<!-- example -->\n```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    assert code
+    folder.rename(tmp_path / "photos")
+    script = tmp_path / "example.py"
+    script.write_text(code[1])
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "12 protected, 0 refused" in done.stdout
+    assert (tmp_path / "release" / "manifest.json").is_file()
+
+
+def test_links_in_the_docs_lead_somewhere() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    dead = [
+        f"{page.relative_to(ROOT)}: {link}"
+        for page in pages
+        for link in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text())
+        if not (page.parent / link).exists()
+    ]
+    assert not dead
+
+
+def test_the_sixth_method_of_the_guide_works(tmp_path: Path) -> None:
+    import torch
+
+    from veilkit.rng import Randomness
+    from veilkit.types import ImageBatch
+
+    guide = (ROOT / "docs" / "extend" / "add-a-method.md").read_text()
+    code = re.search(r"```python\n(.*?)```", guide, re.S)
+    assert code
+    space: dict = {"__name__": "sepia"}
+    exec(compile(code[1], "sepia.py", "exec"), space)
+    images = torch.rand(2, 3, 8, 4)
+    release = space["Sepia"]().protect(ImageBatch(images, ("a", "b")), rng=Randomness.from_seed(0))
+    assert release.images.shape == images.shape
