@@ -68,7 +68,8 @@ NAN = (
 INFINITE = (*MEAN_COLOUR[:1], Node("Flatten", ("pooled",), "flat"), Node("Sub", ("flat", "flat"), "nil"))
 CONSTANT = (*INFINITE[:-1], Node("Sub", ("flat", "flat"), "out"))
 LEAKY = (*MEAN_COLOUR[:1], Node("Flatten", ("pooled",), "flat"), Node("Softmax", ("flat",), "out", (("axis", 0),)))
-SINGLE = (Node("ReduceMean", ("in",), "mean", (("keepdims", 1),)), Node("Flatten", ("mean",), "out"))
+MERGED = (Node("ReduceMean", ("in",), "mean", (("keepdims", 1),)), Node("Flatten", ("mean",), "out"))
+SINGLE = (*MEAN_COLOUR[:1], Node("Flatten", ("pooled",), "flat"), Node("MatMul", ("flat", "w"), "out"))
 
 
 @pytest.mark.parametrize(
@@ -79,17 +80,17 @@ SINGLE = (Node("ReduceMean", ("in",), "mean", (("keepdims", 1),)), Node("Flatten
         ((*INFINITE, Node("Reciprocal", ("nil",), "out")), "NaN or infinite"),
         (CONSTANT, "two different images get the same features"),
         (LEAKY, "change with the other images of its batch"),
-        (SINGLE, r"expected features of shape|at least 2 numbers"),
+        (MERGED, r"expected features of shape \(2, 1\) for 2 images, but got \(1, 1\)"),
+        (SINGLE, "at least 2 numbers per image, but got 1"),
     ],
-    ids=["map", "nan", "infinite", "constant", "batch", "single"],
+    ids=["map", "nan", "infinite", "constant", "batch", "merged", "single"],
 )
 def test_a_network_that_fails_its_trial_is_refused(
     tmp_path: Path, home: Path, nodes: tuple[Node, ...], reason: str
 ) -> None:
     last = nodes[-1].output
-    path = write_onnx(
-        tmp_path / "bad.onnx", nodes, outputs=[(last, ("a", "b", "c", "d") if last == "pooled" else "ab")]
-    )
+    shape = "abcd" if last == "pooled" else "ab"
+    path = write_onnx(tmp_path / "bad.onnx", nodes, outputs=[(last, shape)], constants={"w": [[1.0], [2.0], [3.0]]})
     with pytest.raises(CheckpointError, match=reason):
         add_expert(path, ASKED)
     assert not home.exists()

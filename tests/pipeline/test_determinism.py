@@ -24,12 +24,14 @@ def test_the_number_of_workers_does_not_matter(tmp_path: Path, method: str) -> N
 
 
 @pytest.mark.parametrize("method", [name for name, method in METHODS.items() if method.random])
-def test_another_key_changes_every_picture(tmp_path: Path, method: str) -> None:
-    write_folder(tmp_path / "source", 18, height=32, width=16)
-    assert determinism.other_key_differs(tmp_path / "source", tmp_path / "work", method)
+def test_another_key_changes_the_pictures(tmp_path: Path, method: str) -> None:
+    """All of them, but for mix-up, which draws only partners: some of 40 may get the same one again."""
+    write_folder(tmp_path / "source", 40, height=32, width=16)
+    share = determinism.changed_by_key(tmp_path / "source", tmp_path / "work", method)
+    assert share >= 0.7 if method == "mixup" else share == 1
 
 
 @pytest.mark.parametrize("method", [name for name, method in METHODS.items() if not method.random])
 def test_a_method_that_draws_nothing_does_not_depend_on_the_key(tmp_path: Path, method: str) -> None:
     write_folder(tmp_path / "source", 6, height=32, width=16)
-    assert not determinism.other_key_differs(tmp_path / "source", tmp_path / "work", method)
+    assert determinism.changed_by_key(tmp_path / "source", tmp_path / "work", method) == 0

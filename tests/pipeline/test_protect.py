@@ -186,9 +186,9 @@ def test_refused_pictures_are_told_and_taken_when_mended(source: Path, tmp_path:
 
 
 def test_one_tiny_or_huge_picture_does_not_set_the_size_of_a_group(source: Path, tmp_path: Path) -> None:
-    for name, size in (("tiny", (1, 1)), ("huge", (400, 300))):
+    for name, extent in (("tiny", (1, 1)), ("huge", (400, 300))):
         (source / name).mkdir()
-        Image.new("RGB", size).save(source / name / "a.png")
+        Image.new("RGB", extent).save(source / name / "a.png")
     protect(source, tmp_path / "release", "patches", settings={"people": 5})
     assert {size(file) for file in (tmp_path / "release").glob("*.png")} == {(16, 32)}
 

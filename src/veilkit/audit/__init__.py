@@ -1,1 +1,10 @@
-"""Attack a release and report what leaks and what is kept."""
+"""Two folders to a report: what an attacker gets from the protected pictures, and what a user keeps."""
+
+from __future__ import annotations
+
+from veilkit.audit.result import AuditResult, Measurement, read_audit
+from veilkit.audit.run import run_audit
+
+audit = run_audit
+
+__all__ = ["AuditResult", "Measurement", "audit", "read_audit", "run_audit"]

@@ -19,7 +19,7 @@ _SIMILARITY, _CHAOS = "similarity 1", "chaos 1"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Similarity:
-    """Of N pairs: PSNR in dB (infinite where equal), SSIM (NaN where a side is too short), and how many were resized."""
+    """Of N pairs: PSNR in dB (infinite where equal), SSIM (NaN where a side is too short); how many were resized."""
 
     psnr: NDArray[np.float64]
     ssim: NDArray[np.float64]

@@ -19,15 +19,14 @@ def choose_expert(wanted: str | Path | Embedder | None) -> tuple[Embedder, tuple
     assert expert is not None  # the histogram needs no weights
     if expert.name == BUILT_IN[0]:
         return expert, ()
-    return expert, (f"the expert {BUILT_IN[0]!r} is not installed: {expert.name!r} stands in for it, a weak recogniser",)
+    return expert, (
+        f"the expert {BUILT_IN[0]!r} is not installed: {expert.name!r} stands in for it, a weak recogniser",
+    )
 
 
 def choose_judge(wanted: str | Path | Embedder | None, expert: Embedder) -> tuple[Embedder, tuple[str, ...]]:
     """The judge: the built-in recogniser that is not the expert, unless told otherwise."""
-    if wanted is not None:
-        judge = _loaded(wanted)
-    else:
-        judge = _first(BUILT_IN, other_than=expert.sha256) or expert
+    judge = _loaded(wanted) if wanted is not None else _first(BUILT_IN, other_than=expert.sha256) or expert
     if judge.sha256 != expert.sha256:
         return judge, ()
     return judge, (

@@ -24,7 +24,7 @@ HOW_TEXT: dict[How, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """pairs: (path of the original, path of the protected picture), sorted; how they were found; what is to be told."""
+    """pairs: (path of the original, of the protected picture), sorted; how they were found; what is to be told."""
 
     pairs: tuple[tuple[str, str], ...]
     how: How

@@ -64,7 +64,9 @@ def recognise(
             ]
             curves.append(Curve(by, setting, _cmc(found, len(search.gallery))))
     histograms = tuple(
-        _histogram(by, f"{kind}-{kind}", features[kind], search, rng) for kind in ("raw", "protected") if kind in features
+        _histogram(by, f"{kind}-{kind}", features[kind], search, rng)
+        for kind in ("raw", "protected")
+        if kind in features
     )
     return Recognition(tuple(measurements), tuple(curves), histograms)
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import TypeAdapter, ValidationError
 
 from veilkit.errors import DataError
-from veilkit.types import Evidence, Score
+from veilkit.types import Evidence, Role, Score
 
 By = Literal["expert", "judge", "images"]
 SETTINGS = ("raw-raw", "raw-protected", "protected-raw", "protected-protected")
@@ -82,6 +82,25 @@ class Unmeasured:
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that a reader must know, in plain language.
+
+    figure: the number as people read it. value, low, high: the same on [0, 1], and `marks` to compare it with.
+    invalid: why nothing may be concluded from it.
+    """
+
+    title: str
+    role: Role
+    figure: str
+    text: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    marks: Mapping[str, float] = field(default_factory=dict)
+    invalid: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class AuditResult:
     """Everything an audit found. No names of originals and no paths are in it."""
 
@@ -100,7 +119,7 @@ class AuditResult:
     expert: Recogniser
     judge: Recogniser
     independent: bool
-    summary: tuple[str, ...]
+    summary: tuple[Finding, ...]
     measurements: tuple[Measurement, ...]
     attacks: tuple[Evidence, ...]
     curves: tuple[Curve, ...]

@@ -7,26 +7,24 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from veilkit.attacks import ATTACKS, AttackTarget, run_gated
-from veilkit.attacks.intervals import CONFIDENCE, DRAWS, mean_score
+from veilkit.attacks.intervals import CONFIDENCE, DRAWS
 from veilkit.audit.cache import Cache
-from veilkit.audit.images import chaos, one_size, similarity
+from veilkit.audit.image_scores import TO_ORIGINAL, image_scores
 from veilkit.audit.judges import choose_expert, choose_judge, describe
 from veilkit.audit.pairing import HOW_TEXT
-from veilkit.audit.pictures import LARGEST, FilePictures
 from veilkit.audit.recognition import Recognition, recognise
 from veilkit.audit.report import write_report
 from veilkit.audit.result import AuditResult, Measurement, Unmeasured
 from veilkit.audit.subject import Subject, load_subject
 from veilkit.audit.summary import summarise
+from veilkit.datasets.folder import check_folder
 from veilkit.errors import DestinationError, UsageError
 from veilkit.experts import Embedder
 from veilkit.pipeline.reading import Limits
 from veilkit.pipeline.writing import write_atomically
 from veilkit.rng import Randomness
-from veilkit.types import Evidence, Role, Score
+from veilkit.types import Evidence
 from veilkit.version import __version__
 
 RESULT, REPORT = "audit.json", "report.html"
@@ -49,13 +47,15 @@ def run_audit(
     """Measure a folder of protected pictures, whoever made it, and write audit.json and report.html.
 
     key, seed: of the release, where its names are pseudonyms; by default the key where `protect` puts it.
-    expert: the authorised recogniser, whose numbers are utility. judge: an independent one, whose numbers are privacy.
+    expert: the authorised recogniser, whose numbers are utility. judge: an independent one; its numbers are privacy.
     Both are names, .safetensors files or embedders. labels: who is in the originals (see `datasets.labels`).
     out: PROTECTED.audit by default; features are kept in its folder cache, so that a stopped audit goes on.
     show_originals: put pictures of originals into the report. draw_seed: of the bootstrap and the gates' noise.
     """
     sources = (Path(originals).resolve(), Path(protected).resolve())
-    target = _destination(sources, out)
+    for folder in sources:
+        check_folder(folder)
+    target = destination(*sources, out)
     with Cache(target / "cache" / "features.sqlite") as cache:
         subject = load_subject(
             *sources,
@@ -87,7 +87,7 @@ def _measure(
 ) -> AuditResult:
     same = expert.sha256 == judge.sha256
     found = _recognition(subject, expert, judge, rng, same)
-    images, image_notes = _image_scores(subject, cache, rng)
+    images, image_notes = image_scores(subject, cache, rng)
     target = AttackTarget(
         rng=rng.child("attacks"),
         protected=subject.protected,
@@ -139,48 +139,6 @@ def _recognition(
     return tuple(found)
 
 
-def _image_scores(subject: Subject, cache: Cache, rng: Randomness) -> tuple[tuple[Measurement, ...], tuple[str, ...]]:
-    """Similarity to the originals, and chaos of both."""
-    measured: list[Measurement] = []
-    notes: list[str] = []
-
-    def add(setting: str, metric: str, values: np.ndarray[Any, np.dtype[np.float64]], note: str) -> None:
-        finite = np.isfinite(values)
-        if finite.any():
-            people = None if subject.people is None else subject.people[finite]
-            score = mean_score(
-                metric, values[finite], people, role=Role.PRIVACY, higher_is_better=False,
-                rng=rng.child("images"), note=note,
-            )  # fmt: skip
-            measured.append(Measurement("images", setting, score, reference=setting == "originals"))
-
-    if subject.originals is not None:
-        pairs = similarity(subject.originals, subject.protected, cache)
-        add("protected to original", "SSIM", pairs.ssim, "1 where equal")
-        add("protected to original", "PSNR", pairs.psnr, "decibels")
-        if equal := int(np.isinf(pairs.psnr).sum()):
-            notes.append(f"{equal} protected pictures equal their originals, pixel by pixel; PSNR leaves them out")
-        if small := int(np.isnan(pairs.ssim).sum()):
-            notes.append(f"{small} pictures are too small for SSIM (11 pixels a side at least)")
-        if pairs.resized:
-            notes.append(
-                f"{pairs.resized} protected pictures were resized to their originals' size before they were compared"
-            )
-    sides: list[tuple[str, FilePictures]] = [("protected", subject.protected)]
-    if subject.originals is not None:
-        sides.append(("originals", subject.originals))
-    for setting, pictures in sides:
-        values = chaos(pictures, cache)
-        add(setting, "AD", values, "0 for normally distributed values; a low value alone proves no privacy")
-        if flat := int(np.isinf(values).sum()):
-            notes.append(f"{flat} of the {setting} have one single colour value, for which chaos (AD) is not defined")
-        if not one_size(pictures):
-            notes.append(f"the {setting} have several sizes; chaos (AD) grows with a picture's size")
-        if (pictures.sizes.prod(axis=1) > 0.99 * LARGEST).any():
-            notes.append(f"some of the {setting} are measured at {LARGEST / 1e6:g} million pixels, to which they were shrunk")
-    return tuple(measured), tuple(notes)
-
-
 def _unmeasured(
     subject: Subject, images: tuple[Measurement, ...], attacks: tuple[Evidence, ...]
 ) -> tuple[Unmeasured, ...]:
@@ -196,7 +154,7 @@ def _unmeasured(
         ("PSNR", "every protected picture equals its original"),
         ("SSIM", "every picture is smaller than its window of 11 x 11 pixels"),
     ):
-        if subject.originals is not None and ("protected to original", metric) not in measured:
+        if subject.originals is not None and (TO_ORIGINAL, metric) not in measured:
             missing.append(Unmeasured(metric, why))
     if ("protected", "AD") not in measured:
         missing.append(Unmeasured("chaos (AD)", "every protected picture has one single colour value"))
@@ -221,7 +179,9 @@ def _facts(labels: str, draw_seed: int, show_originals: bool) -> dict[str, Any]:
     }
 
 
-def _destination(sources: tuple[Path, Path], out: str | Path | None) -> Path:
+def destination(originals: str | Path, protected: str | Path, out: str | Path | None = None) -> Path:
+    """Where an audit is written: `out`, or PROTECTED.audit; never among the pictures."""
+    sources = (Path(originals).resolve(), Path(protected).resolve())
     target = sources[1].with_name(sources[1].name + ".audit") if out is None else Path(out).resolve()
     for folder in sources:
         if target == folder or folder in target.parents:
@@ -234,6 +194,3 @@ def _write(file: Path, text: str) -> None:
         write_atomically(file, text.encode("utf-8"), file.parent)
     except DestinationError as error:
         raise DestinationError(f"the audit cannot be written to {file.parent}: {error}") from None
-
-
-__all__ = ["AuditResult", "Score", "run_audit"]

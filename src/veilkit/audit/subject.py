@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from veilkit.attacks.search import Search, plan_search
 from veilkit.audit.cache import Cache
 from veilkit.audit.pairing import Pairing, choose_key, pair
-from veilkit.audit.pictures import FilePictures, scan
+from veilkit.audit.pictures import File, FilePictures, scan
 from veilkit.audit.result import Input
 from veilkit.datasets.folder import load_folder
 from veilkit.datasets.labels import MARKET_FOLDERS, is_market_layout, labeller
@@ -43,7 +43,7 @@ class _Item:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Subject:
-    """The pictures of an audit, in one order. originals is None where no pairs were found; people where nobody is known.
+    """The pictures of an audit, in one order; originals is None where no pairs were found, people where unknown.
 
     notes: what a reader must be told of them. no_search: why people cannot be searched for, where search is None.
     """
@@ -145,7 +145,7 @@ def _test_part(items: list[_Item]) -> tuple[list[_Item], list[str]]:
 
 def _readable(
     originals: Path, protected: Path, items: list[_Item], limits: Limits, cache: Cache
-) -> tuple[list[_Item], tuple[list, list], tuple[Input, Input]]:  # type: ignore[type-arg]
+) -> tuple[list[_Item], tuple[list[File], list[File]], tuple[Input, Input]]:
     raw_paths = [item.original for item in items if item.original is not None]
     raw, raw_refused = scan(originals, raw_paths, limits, cache, "originals")
     made, made_refused = scan(protected, [item.protected for item in items], limits, cache, "protected pictures")
@@ -174,10 +174,7 @@ def _people(items: Sequence[_Item]) -> NDArray[np.int64] | None:
         return None
     numbers = {identity: code for code, identity in enumerate(known)}
     return np.array(
-        [
-            len(known) + place if item.identity is None else numbers[item.identity]
-            for place, item in enumerate(items)
-        ],
+        [len(known) + place if item.identity is None else numbers[item.identity] for place, item in enumerate(items)],
         dtype=np.int64,
     )
 

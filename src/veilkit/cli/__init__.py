@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from veilkit.cli import demo, experts, generate, methods, protect, train
+from veilkit.cli import attacks, audit, demo, experts, generate, methods, protect, train
 from veilkit.errors import VeilkitError
 
 
@@ -35,6 +35,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("protect")(protect.protect)
+app.command("audit")(audit.audit)
+app.add_typer(attacks.app, name="attacks")
 app.add_typer(generate.app, name="generate")
 app.add_typer(train.app, name="train")
 app.add_typer(methods.app, name="methods")

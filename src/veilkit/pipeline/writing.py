@@ -25,9 +25,11 @@ _STRIP = 512  # rows
 def to_pixels(image: Tensor) -> NDArray[np.uint8]:
     """A float CHW image in [0, 1] as HWC uint8, rounded to the nearest value."""
     pixels = torch.empty(*image.shape[1:], 3, dtype=torch.uint8)
-    for rows, out in zip(image.split(_STRIP, dim=1), pixels.split(_STRIP), strict=True):  # bounds the memory
-        out.copy_(rows.mul(255).round_().clamp_(0, 255).permute(1, 2, 0))
-    return pixels.numpy()
+    for top in range(0, len(pixels), _STRIP):  # bounds the memory
+        values = image[:, top : top + _STRIP].mul(255).round_().clamp_(0, 255)
+        pixels[top : top + _STRIP].copy_(values.permute(1, 2, 0))
+    whole: NDArray[np.uint8] = pixels.numpy()
+    return whole
 
 
 def encode(pixels: NDArray[np.uint8], image_format: Format) -> bytes:

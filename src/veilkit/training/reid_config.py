@@ -81,14 +81,23 @@ PLAIN = ReidConfig(
     augment=AugmentConfig(erase=0.0),
 )
 
+# Chosen on validation people of CUHK03-NP for an hour on one core, from ImageNet weights: small batches give more
+# updates for the same number of images, cosine logits learn quicker, and most epochs can do with a smaller size.
 SMALL = ReidConfig(
     backbone="mobilenetv2",
-    epochs=30,
-    warmup=1.5,
+    size=(160, 80),
+    stored=(128, 64),
+    small_size=(128, 64),
+    small_share=0.6,
+    epochs=26,
+    identities=8,
+    warmup=1,
     decay=Decay.COSINE,
-    head_rate=2.0,
+    head_rate=4.0,
+    cosine=20.0,
+    margin=0.1,
     centre=0.0,
-    average=0.995,
+    average=0.998,
     augment=AugmentConfig(jitter=0.2),
 )
 

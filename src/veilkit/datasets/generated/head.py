@@ -97,7 +97,8 @@ def _face(figure: Figure) -> Material:
 
         def blot(strength: float, at: tuple[float, float], wide: float, high: float, tint: Floats) -> None:
             """A soft spot on both sides of the nose: `at` is the angle from it and the height."""
-            blend(strength * np.exp(-(((turn - at[0]) / wide) ** 2) - ((y - at[1]) / high) ** 2), tint)
+            weight = strength * np.exp(-(((turn - at[0]) / wide) ** 2) - ((y - at[1]) / high) ** 2)
+            blend(weight.astype(np.float32), tint)
 
         if face.beard:
             jaw = 1 / (1 + np.exp(-(y - 0.70 - 0.06 * np.cos(turn * 2)) * 40))

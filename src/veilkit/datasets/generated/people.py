@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -127,6 +126,6 @@ def generate_people(
                 on_progress(done, total)
         _write(dst / "README.txt", _README.encode())
         described = {"kind": "generated people", "real_people": False, "height": 256, "width": 128, **asdict(spec)}
-        _write(dst / "generated.json", (json.dumps(described, indent=2) + os.linesep).encode())
+        _write(dst / "generated.json", (json.dumps(described, indent=2) + "\n").encode())
     except OSError as error:
         raise DestinationError(f"cannot write generated people to {dst}: {error.strerror or error}") from error

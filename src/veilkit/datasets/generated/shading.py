@@ -58,11 +58,11 @@ def _occlusion(depth: Floats, cover: Floats) -> Floats:
     """1 in the open, towards 0 where nearer surfaces surround a point: the shade between arm and trunk."""
     height, width = depth.shape
     unit = height / 512
-    near = resize(depth * cover, height // 2, width // 2)
+    near = resize((depth * cover).astype(np.float32, copy=False), height // 2, width // 2)
     weight = resize(cover, height // 2, width // 2)
     result = np.ones_like(depth)
     for sigma, reach, strength in ((3.0, 14.0, 0.5), (9.0, 40.0, 0.45)):
-        mean = blur(near, sigma * unit) / np.maximum(blur(weight, sigma * unit), 1e-3)
-        over = np.clip((resize(mean, height, width) - depth) / (reach * unit), 0, 1)
+        mean = blur(near, sigma * unit) / np.maximum(blur(weight, sigma * unit), np.float32(1e-3))
+        over = np.clip((resize(mean.astype(np.float32, copy=False), height, width) - depth) / (reach * unit), 0, 1)
         result *= 1 - strength * over
     return result

@@ -1,0 +1,149 @@
+"""The findings in plain language: what an attacker gets and what a user keeps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from veilkit.attacks.linkage import OWN
+from veilkit.audit.result import AuditResult, Finding
+from veilkit.types import Evidence, Role, Score
+
+
+def summarise(result: AuditResult) -> AuditResult:
+    """The result with its findings, the attacker's first."""
+    findings = (_stock(result), _linkage(result), _own_original(result), _utility(result), _similarity(result))
+    return replace(result, summary=tuple(finding for finding in findings if finding is not None))
+
+
+def percent(rate: float) -> str:
+    """A rate as people read it: "12.3 %"; small ones keep a significant digit.
+
+    >>> percent(0.1234), percent(0.0), percent(0.00042), percent(1.0)
+    ('12.3 %', '0 %', '0.04 %', '100 %')
+    """
+    if rate in (0.0, 1.0):
+        return f"{rate:.0%}"[:-1] + " %"
+    shown = 100 * rate
+    return f"{shown:.1f} %" if shown >= 0.1 else f"{shown:.1g} %"
+
+
+def _interval(score: Score) -> str:
+    if score.low is None or score.high is None:
+        return ""
+    return f" (95 % interval {percent(score.low)} to {percent(score.high)})"
+
+
+def _judge_name(result: AuditResult) -> str:
+    kind = "An independent recogniser" if result.independent else "The authorised recogniser itself"
+    return f"{kind} ({result.judge.name})"
+
+
+def _finding(
+    title: str, score: Score, text: str, marks: dict[str, float | None], invalid: tuple[str, ...] = ()
+) -> Finding:
+    if invalid:
+        text = f"Nothing may be concluded from this: {'; '.join(invalid)}. Measured: {text}"
+    return Finding(
+        title=title,
+        role=score.role,
+        figure=percent(score.value),
+        text=text,
+        value=score.value,
+        low=score.low,
+        high=score.high,
+        marks={name: value for name, value in marks.items() if value is not None},
+        invalid=invalid,
+    )
+
+
+def _headline(evidence: Evidence | None, metric: str) -> tuple[Score, float] | None:
+    if evidence is None:
+        return None
+    for score in evidence.scores:
+        if score.metric == metric:
+            return score, float(evidence.details["chance"][metric])
+    return None
+
+
+def _stock(result: AuditResult) -> Finding | None:
+    evidence = result.evidence("stock_recogniser")
+    found = _headline(evidence, "rank-1")
+    if evidence is None or found is None:
+        return None
+    score, chance = found
+    clean = result.score("judge", "raw-raw", "rank-1")
+    text = (
+        f"{_judge_name(result)} that sees only the protected pictures finds the right person "
+        f"{percent(score.value)} of the time{_interval(score)}. Blind guessing finds {percent(chance)}"
+        + (f"; on the originals it finds {percent(clean.value)}." if clean else ".")
+    )
+    marks = {"chance": chance, "originals": clean.value if clean else None}
+    return _finding("People told apart in the release", score, text, marks, evidence.invalid)
+
+
+def _linkage(result: AuditResult) -> Finding | None:
+    evidence = result.evidence("linkage")
+    found = _headline(evidence, "rank-1")
+    if evidence is None or found is None:
+        return None
+    score, chance = found
+    clean = result.score("judge", "raw-raw", "rank-1")
+    text = (
+        f"Given other raw pictures of the same people, it names the person in a protected picture "
+        f"{percent(score.value)} of the time{_interval(score)}. Blind guessing names {percent(chance)}."
+    )
+    marks = {"chance": chance, "originals": clean.value if clean else None}
+    return _finding("Protected pictures linked to people", score, text, marks, evidence.invalid)
+
+
+def _own_original(result: AuditResult) -> Finding | None:
+    evidence = result.evidence("linkage")
+    found = _headline(evidence, f"{OWN}rank-1")
+    if evidence is None or found is None:
+        return None
+    score, chance = found
+    text = (
+        f"Given all originals, {'it' if result.people else _judge_name(result).lower()} finds the very picture that "
+        f"a protected one was made from {percent(score.value)} of the time{_interval(score)}. "
+        f"Blind guessing finds {percent(chance)}."
+    )
+    return _finding("Protected pictures linked to their originals", score, text, {"chance": chance}, evidence.invalid)
+
+
+def _utility(result: AuditResult) -> Finding | None:
+    score = result.score("expert", "protected-protected", "rank-1")
+    if score is None:
+        return None
+    clean = result.score("expert", "raw-raw", "rank-1")
+    text = (
+        f"The authorised recogniser ({result.expert.name}) finds the right person among protected pictures "
+        f"{percent(score.value)} of the time{_interval(score)}"
+        + (f"; among the originals, {percent(clean.value)}." if clean else ".")
+    )
+    chance = next((m.chance for m in result.measurements if m.by == "expert" and m.score.metric == "rank-1"), None)
+    return _finding(
+        "Still of use to its owner", score, text, {"chance": chance, "originals": clean.value if clean else None}
+    )
+
+
+def _similarity(result: AuditResult) -> Finding | None:
+    score = result.score("images", "protected to original", "SSIM")
+    if score is None:
+        return None
+    evidence = result.evidence("mean_image")
+    mean = next((s.value for s in evidence.scores if s.metric == "SSIM"), None) if evidence else None
+    text = (
+        f"The structural similarity (SSIM) of protected pictures to their originals is {score.value:.2f}; 1 is equal."
+    )
+    if mean is not None:
+        text += f" One and the same mean picture, which shows nobody, reaches {mean:.2f}."
+    return Finding(
+        title="What the eye still sees",
+        role=Role.PRIVACY,
+        figure=f"{score.value:.2f}",
+        text=text,
+        value=max(0.0, score.value),
+        low=None if score.low is None else max(0.0, score.low),
+        high=score.high,
+        marks={} if mean is None else {"mean picture": max(0.0, mean)},
+    )

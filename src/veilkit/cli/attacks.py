@@ -1,0 +1,32 @@
+"""`veilkit attacks`: what the audit attacks with."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(help="List and show attacks.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_attacks() -> None:
+    """List the attacks: name, level and what they do."""
+    from veilkit.attacks import ATTACKS
+
+    for name, attack in ATTACKS.items():
+        typer.echo(f"{name:<18} {attack.level}  {attack.summary}")
+
+
+@app.command()
+def show(name: Annotated[str, typer.Argument(help="An attack of `veilkit attacks list`.")]) -> None:
+    """Show what an attack does, what its adversary knows, and what it needs."""
+    import inspect
+
+    from veilkit.attacks import ATTACKS
+
+    attack = ATTACKS[name]
+    typer.echo(f"{name}: {inspect.cleandoc(attack.__doc__ or '')}\n")
+    typer.echo(f"level: {attack.level}")
+    typer.echo(f"needs: {', '.join(sorted(attack.needs))}")
+    typer.echo(f"gates: {'none, a baseline' if attack.baseline else 'identity transform, independent noise'}")

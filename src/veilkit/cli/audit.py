@@ -1,0 +1,78 @@
+"""`veilkit audit`: what protected pictures give away, and what they are still good for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Originals = Annotated[Path, typer.Argument(metavar="ORIGINALS", help="Folder of the original pictures.")]
+Protected = Annotated[
+    Path, typer.Argument(metavar="PROTECTED", help="Folder of protected pictures, made by any tool.")
+]
+KeyFile = Annotated[
+    Path | None,
+    typer.Option(help="Key of the release, where its names are pseudonyms.", show_default="PROTECTED.private/key"),
+]
+Seed = Annotated[int | None, typer.Option(help="The public seed that the release was made with, instead of a key.")]
+ExpertName = Annotated[
+    str | None,
+    typer.Option(help="The authorised recogniser: a name or a .safetensors file.", show_default="people"),
+]
+JudgeName = Annotated[
+    str | None,
+    typer.Option(
+        help="An independent recogniser to attack with.", show_default="the built-in one that is not the expert"
+    ),
+]
+Labels = Annotated[
+    str, typer.Option(help="Who is in an original: auto, none, folder, market, pattern:REGEX or csv:FILE.")
+]
+Out = Annotated[
+    Path | None, typer.Option(help="Folder for audit.json and report.html.", show_default="PROTECTED.audit")
+]
+ShowOriginals = Annotated[
+    bool, typer.Option("--show-originals", help="Show originals beside protected pictures in the report.")
+]
+DrawSeed = Annotated[int, typer.Option(help="Seed of the bootstrap's draws and the gates' noise.")]
+
+
+def audit(
+    originals: Originals,
+    protected: Protected,
+    key: KeyFile = None,
+    seed: Seed = None,
+    expert: ExpertName = None,
+    judge: JudgeName = None,
+    labels: Labels = "auto",
+    out: Out = None,
+    show_originals: ShowOriginals = False,
+    draw_seed: DrawSeed = 0,
+) -> None:
+    """Attack protected pictures and measure what is left, against their originals.
+
+    Pairs are found through the key, or by paths or file names. A stopped audit goes on with the same command.
+    Exit code: 0 measured (the report says what could not be), 2 nothing can be measured or an error, 130 interrupted.
+    """
+    from veilkit.audit.run import REPORT, destination, run_audit
+
+    result = run_audit(
+        originals,
+        protected,
+        key=key,
+        seed=seed,
+        expert=expert,
+        judge=judge,
+        labels=labels,
+        out=out,
+        show_originals=show_originals,
+        draw_seed=draw_seed,
+    )
+    for finding in result.summary:
+        typer.echo(f"{finding.role.value}: {finding.text}")
+    for each in result.unmeasured:
+        typer.echo(f"Not measured: {each.what}: {each.why}")
+    for note in result.notes:
+        typer.echo(f"Note: {note}")
+    typer.echo(f"Report: {destination(originals, protected, out) / REPORT}")
