@@ -30,6 +30,13 @@ def test_content_survives(model):
         assert torch.equal(loaded.tensors[name], tensor)
 
 
+def test_equal_content_gives_equal_bytes(tmp_path):
+    files = [tmp_path / f"{i}.safetensors" for i in range(8)]
+    for file in files:
+        save_checkpoint(file, TENSORS, CONFIG, "test")
+    assert len({file.read_bytes() for file in files}) == 1
+
+
 def test_returned_hash_is_accepted_and_another_is_not(tmp_path):
     path = tmp_path / "m.safetensors"
     sha256 = save_checkpoint(path, TENSORS, CONFIG, "test")

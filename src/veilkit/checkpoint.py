@@ -52,13 +52,14 @@ def content_sha256(tensors: Mapping[str, Tensor], config: Mapping[str, Any], kin
 def save_checkpoint(path: Path, tensors: Mapping[str, Tensor], config: Mapping[str, Any], kind: str) -> str:
     """Write a model file and return its SHA-256.
 
-    The file appears under its name only when complete: a crash leaves the old one or none.
+    The file appears under its name only when complete: a crash leaves the old one or none. Equal content gives equal
+    bytes.
     `config` must survive JSON (lists instead of tuples).
     """
     owned = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     sha256 = content_sha256(owned, config, kind)
     metadata = {"format": FORMAT, "kind": kind, "config": _canonical(config), "sha256": sha256}
-    _write_atomically(Path(path), to_safetensors(owned, metadata))
+    _write_atomically(Path(path), _sorted_header(to_safetensors(owned, metadata)))
     return sha256
 
 
@@ -120,6 +121,18 @@ def _canonical(config: Mapping[str, Any]) -> str:
 
 def _framed(data: bytes) -> bytes:
     return len(data).to_bytes(8, "big") + data
+
+
+def _sorted_header(data: bytes) -> bytes:
+    """The same safetensors file with a header in fixed order; the library writes metadata in a random one.
+
+    The layout is an 8-byte length, that many bytes of JSON (padded with spaces to a multiple of 8), and the tensors,
+    whose offsets count from the header's end.
+    """
+    length = int.from_bytes(data[:8], "little")
+    header = json.dumps(json.loads(data[8 : 8 + length]), sort_keys=True, separators=(",", ":")).encode()
+    header += b" " * (-len(header) % 8)
+    return len(header).to_bytes(8, "little") + header + data[8 + length :]
 
 
 def _read(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:

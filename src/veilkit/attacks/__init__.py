@@ -6,10 +6,11 @@ from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
 from veilkit.attacks.gated import run_gated
 from veilkit.attacks.linkage import Linkage
 from veilkit.attacks.mean_image import MeanImage
+from veilkit.attacks.own_original import OwnOriginal
 from veilkit.attacks.stock_recogniser import StockRecogniser
 from veilkit.lookup import Lookup
 
-_ALL: tuple[type[Attack], ...] = (StockRecogniser, Linkage, MeanImage)
+_ALL: tuple[type[Attack], ...] = (StockRecogniser, Linkage, OwnOriginal, MeanImage)
 ATTACKS: Lookup[type[Attack]] = Lookup("attack", [(attack.name, attack) for attack in _ALL])
 
 __all__ = ["ATTACKS", "Attack", "AttackTarget", "Need", "Oracle", "run_gated"]

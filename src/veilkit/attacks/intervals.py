@@ -41,24 +41,21 @@ def retrieval_scores(
     higher_is_better: bool,
     rng: Randomness,
     chance: Mapping[str, float],
-    prefix: str = "",
     note: str = "",
 ) -> tuple[Score, ...]:
     """Rank-1, 5, 10, mAP and mINP of a search; `people` (Q,) are the queries' people.
 
-    chance: by metric; those told there are named in the note. prefix: stands before each metric's name.
+    chance: by metric; those told there are named in the note.
     """
     valid = found.valid
     rows = {f"rank-{k}": found.hits(k)[valid] for k in RANKS}
     rows["mAP"] = found.average_precision[valid]
     rows["mINP"] = found.inverse_negative_penalty[valid]
-    rates = frozenset(prefix + f"rank-{k}" for k in RANKS)
+    rates = frozenset(f"rank-{k}" for k in RANKS)
     notes = {
-        prefix + name: "; ".join(filter(None, [f"chance {chance[name]:.2%}" if name in chance else "", note]))
-        for name in rows
+        name: "; ".join(filter(None, [f"chance {chance[name]:.2%}" if name in chance else "", note])) for name in rows
     }
-    named = {prefix + name: values for name, values in rows.items()}
-    return _scores(named, people[valid], rates, role, higher_is_better, rng, notes)
+    return _scores(rows, people[valid], rates, role, higher_is_better, rng, notes)
 
 
 def _scores(

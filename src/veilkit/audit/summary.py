@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from veilkit.attacks.linkage import OWN
 from veilkit.audit.result import AuditResult, Finding
 from veilkit.types import Evidence, Role, Score
 
@@ -41,8 +40,6 @@ def _judge_name(result: AuditResult) -> str:
 def _finding(
     title: str, score: Score, text: str, marks: dict[str, float | None], invalid: tuple[str, ...] = ()
 ) -> Finding:
-    if invalid:
-        text = f"Nothing may be concluded from this: {'; '.join(invalid)}. Measured: {text}"
     return Finding(
         title=title,
         role=score.role,
@@ -89,7 +86,7 @@ def _linkage(result: AuditResult) -> Finding | None:
     score, chance = found
     clean = result.score("judge", "raw-raw", "rank-1")
     text = (
-        f"Given other raw pictures of the same people, it names the person in a protected picture "
+        f"{_judge_name(result)} that holds other, raw pictures of the same people names the person in a protected one "
         f"{percent(score.value)} of the time{_interval(score)}. Blind guessing names {percent(chance)}."
     )
     marks = {"chance": chance, "originals": clean.value if clean else None}
@@ -97,14 +94,13 @@ def _linkage(result: AuditResult) -> Finding | None:
 
 
 def _own_original(result: AuditResult) -> Finding | None:
-    evidence = result.evidence("linkage")
-    found = _headline(evidence, f"{OWN}rank-1")
+    evidence = result.evidence("own_original")
+    found = _headline(evidence, "rank-1")
     if evidence is None or found is None:
         return None
     score, chance = found
     text = (
-        f"Given all originals, {'it' if result.people else _judge_name(result).lower()} finds the very picture that "
-        f"a protected one was made from {percent(score.value)} of the time{_interval(score)}. "
+        f"{_judge_name(result)} that holds all originals finds the very one that a protected picture was made from {percent(score.value)} of the time{_interval(score)}. "
         f"Blind guessing finds {percent(chance)}."
     )
     return _finding("Protected pictures linked to their originals", score, text, {"chance": chance}, evidence.invalid)

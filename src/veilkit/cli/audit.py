@@ -70,7 +70,8 @@ def audit(
         draw_seed=draw_seed,
     )
     for finding in result.summary:
-        typer.echo(f"{finding.role.value}: {finding.text}")
+        invalid = f" (INVALID: {'; '.join(finding.invalid)})" if finding.invalid else ""
+        typer.echo(f"{finding.role.value}{invalid}: {finding.text}")
     for each in result.unmeasured:
         typer.echo(f"Not measured: {each.what}: {each.why}")
     for note in result.notes:

@@ -37,6 +37,11 @@ class ReidRun:
     def __init__(self, train: Split, config: ReidConfig, init: Path | None = None) -> None:
         if any(record.identity is None for record in train.records):
             raise DataError(f"expected an identity for each image of the {train.name!r} split, but some have none")
+        if config.frozen and init is None:
+            raise ConfigError(
+                f"frozen={config.frozen} keeps the first parts of the backbone as they start, "
+                "which needs weights to start from; give some, or set frozen to 0"
+            )
         people = {name: label for label, name in enumerate(train.identities)}
         self.config = config
         self.epoch = 0

@@ -1,0 +1,58 @@
+"""Linkage by picture: which original was this protected picture made from?"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veilkit.attacks.base import Attack, AttackTarget, Need
+from veilkit.attacks.intervals import RANKS, retrieval_scores
+from veilkit.metrics import RetrievalResult, retrieval
+from veilkit.types import Evidence, Level, Role
+
+
+class OwnOriginal(Attack):
+    """Searches each protected picture among all originals with a stock recogniser; right is its own original only.
+
+    Needs no labels. The adversary holds the originals, or copies of them, and learns which pseudonym is which: with
+    it, whatever else is published under the pseudonym. Pictures of equal features count for the first of them only.
+    """
+
+    name = "own_original"
+    summary = "finds the very original that a protected picture was made from, among all originals"
+    level = Level.L0
+    needs = frozenset({Need.IMAGES, Need.PAIRS, Need.EXPERT})
+
+    def run(self, target: AttackTarget) -> Evidence:
+        """Rank-1, 5 and 10."""
+        assert target.protected is not None
+        assert target.originals is not None
+        assert target.recogniser is not None
+        count = len(target.originals)
+        if count < 2:
+            reason = "a single picture can only be linked to itself"
+            return Evidence(self.name, self.level, applicable=False, reason=reason)
+        chance = {f"rank-{k}": min(1.0, k / count) for k in RANKS}
+        scores = retrieval_scores(
+            _search(target.protected.features(target.recogniser), target.originals.features(target.recogniser)),
+            np.arange(count) if target.people is None else target.people,
+            role=Role.PRIVACY,
+            higher_is_better=False,
+            rng=target.rng.child(self.name),
+            chance=chance,
+        )
+        details = {"chance": chance, "recogniser": target.recogniser.name, "queries": count}
+        # With a single right answer mAP and mINP say the same once more.
+        return Evidence(self.name, self.level, scores[: len(RANKS)], details=details)
+
+    def clean_bound(self, target: AttackTarget) -> float | None:
+        """The share of originals that are found among the originals: 1, less those that look like an earlier one."""
+        if target.originals is None or target.recogniser is None:
+            return None
+        raw = target.originals.features(target.recogniser)
+        return _search(raw, raw).rank(1)
+
+
+def _search(protected: NDArray[np.float32], raw: NDArray[np.float32]) -> RetrievalResult:
+    each = np.arange(len(raw))
+    return retrieval(protected, raw, each, each)
