@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -155,16 +155,16 @@ def _looks_pickled(path: Path) -> bool:
 def _write_atomically(path: Path, data: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
         try:
-            with os.fdopen(handle, "wb") as file:
+            with part.open("xb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            Path(name).replace(path)
+            part.replace(path)
         except BaseException:
             with contextlib.suppress(OSError):
-                Path(name).unlink()
+                part.unlink()
             raise
     except OSError as error:
         raise DestinationError(f"cannot write {path}: {error.strerror or error}") from error

@@ -49,6 +49,15 @@ def test_normalisation_is_inside():
     assert torch.allclose(own.embed(IMAGES), plain.embed(by_hand), atol=1e-5)
 
 
+def test_cosine_logits_are_scaled_cosines():
+    torch.manual_seed(2)
+    network = ReidNetwork(replace(CONFIG, cosine=20.0)).eval()
+    with torch.no_grad():
+        features, weights = network.embed(IMAGES), network.heads[0].classifier.weight
+        cosines = torch.nn.functional.cosine_similarity(features[:, None], weights[None], dim=2)
+        assert torch.allclose(network(IMAGES).logits[0], 20 * cosines, atol=1e-4)
+
+
 def test_bands_add_features():
     network = ReidNetwork(replace(CONFIG, bands=(1, 2), reduced=16)).eval()
     with torch.no_grad():

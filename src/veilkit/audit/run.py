@@ -42,6 +42,7 @@ def run_audit(
     out: str | Path | None = None,
     show_originals: bool = False,
     draw_seed: int = 0,
+    cache: str | Path | None = None,
     limits: Limits | None = None,
 ) -> AuditResult:
     """Measure a folder of protected pictures, whoever made it, and write audit.json and report.html.
@@ -50,25 +51,26 @@ def run_audit(
     expert: the authorised recogniser, whose numbers are utility. judge: an independent one; its numbers are privacy.
     Both are names, .safetensors files or embedders. labels: who is in the originals (see `datasets.labels`).
     out: PROTECTED.audit by default; features are kept in its folder cache, so that a stopped audit goes on.
+    cache: a folder for features in place of that, which audits of one set of originals may share.
     show_originals: put pictures of originals into the report. draw_seed: of the bootstrap and the gates' noise.
     """
     sources = (Path(originals).resolve(), Path(protected).resolve())
     for folder in sources:
         check_folder(folder)
     target = destination(*sources, out)
-    with Cache(target / "cache" / "features.sqlite") as cache:
+    with Cache((target / "cache" if cache is None else Path(cache)) / "features.sqlite") as kept:
         subject = load_subject(
             *sources,
             key=None if key is None else Path(key),
             seed=seed,
             labels=labels,
             limits=limits or Limits(),
-            cache=cache,
+            cache=kept,
         )
         authorised, expert_notes = choose_expert(expert)
         independent, judge_notes = choose_judge(judge, authorised)
         result = _measure(
-            subject, authorised, independent, (*expert_notes, *judge_notes), cache, Randomness.from_seed(draw_seed),
+            subject, authorised, independent, (*expert_notes, *judge_notes), kept, Randomness.from_seed(draw_seed),
             _facts(labels, draw_seed, show_originals),
         )  # fmt: skip
         _write(target / RESULT, result.to_json())

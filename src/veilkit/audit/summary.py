@@ -86,7 +86,7 @@ def _linkage(result: AuditResult) -> Finding | None:
     score, chance = found
     clean = result.score("judge", "raw-raw", "rank-1")
     text = (
-        f"{_judge_name(result)} that holds other, raw pictures of the same people names the person in a protected one "
+        f"{_judge_name(result)} that holds other, raw pictures of these people names the person in a protected one "
         f"{percent(score.value)} of the time{_interval(score)}. Blind guessing names {percent(chance)}."
     )
     marks = {"chance": chance, "originals": clean.value if clean else None}
@@ -100,7 +100,8 @@ def _own_original(result: AuditResult) -> Finding | None:
         return None
     score, chance = found
     text = (
-        f"{_judge_name(result)} that holds all originals finds the very one that a protected picture was made from {percent(score.value)} of the time{_interval(score)}. "
+        f"{_judge_name(result)} that holds all originals finds the very one that a protected picture was made "
+        f"from {percent(score.value)} of the time{_interval(score)}. "
         f"Blind guessing finds {percent(chance)}."
     )
     return _finding("Protected pictures linked to their originals", score, text, {"chance": chance}, evidence.invalid)

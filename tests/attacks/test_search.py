@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from veilkit.attacks.search import Search, plan_search
+
+
+def shuffled_scores(search: Search, draws: int = 4000) -> dict[str, float]:
+    """The reference for chance: what random orders of the gallery really score."""
+    random = np.random.default_rng(0)
+    found: dict[str, list[float]] = {"rank-1": [], "rank-5": [], "mAP": []}
+    for place, query in enumerate(search.query):
+        entries = [
+            entry
+            for at, entry in enumerate(search.gallery)
+            if at != search.own[place]
+            and not (
+                search.cameras is not None
+                and search.identities[entry] == search.identities[query]
+                and search.cameras[entry] == search.cameras[query]
+            )
+        ]
+        right = search.identities[entries] == search.identities[query]
+        if not right.any():
+            continue
+        for _ in range(draws // len(search.query)):
+            order = random.permutation(right)
+            ranks = np.flatnonzero(order) + 1
+            found["rank-1"].append(float(ranks[0] <= 1))
+            found["rank-5"].append(float(ranks[0] <= 5))
+            found["mAP"].append(float(np.mean(np.arange(1, len(ranks) + 1) / ranks)))
+    return {name: float(np.mean(values)) for name, values in found.items()}
+
+
+@pytest.mark.parametrize("with_cameras", [False, True])
+def test_chance_is_what_random_orders_score(with_cameras: bool) -> None:
+    identities = ["a"] * 5 + ["b"] * 3 + ["c"] * 4 + [None, None]
+    cameras = [str(index % 2) if with_cameras else None for index in range(14)]
+    search, _ = plan_search(identities, cameras, range(14), range(14))
+    assert search is not None
+    assert (search.cameras is not None) == with_cameras
+    chance, reference = search.chance((1, 5)), shuffled_scores(search)
+    for metric, value in reference.items():
+        assert chance[metric] == pytest.approx(value, abs=0.03)
+
+
+def test_more_answers_than_entries_are_always_right() -> None:
+    search, _ = plan_search(["a", "a", "b", "b"], [None] * 4, range(4), range(4))
+    assert search is not None
+    assert search.chance()["rank-1"] == pytest.approx(1 / 3)
+    assert search.chance()["rank-10"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("identities", "said"),
+    [
+        ([None, None], "nobody knows"),
+        (["a", "a"], "one person only"),
+        (["a", "b", "c"], "one picture of each person"),
+    ],
+)
+def test_what_cannot_be_searched_is_said(identities: list[str | None], said: str) -> None:
+    search, notes = plan_search(identities, [None] * len(identities), range(len(identities)), range(len(identities)))
+    assert search is None
+    assert said in notes[0]
+
+
+def test_one_camera_for_each_person_counts_without_cameras() -> None:
+    search, notes = plan_search(["a", "a", "b", "b"], ["1", "1", "2", "2"], range(4), range(4))
+    assert search is not None
+    assert search.cameras is None
+    assert "nobody was seen by two cameras" in " ".join(notes)
+
+
+def test_unknown_people_are_never_right_and_never_ask() -> None:
+    search, notes = plan_search(["a", None, "b", "a", None, "b"], [None] * 6, range(6), range(6))
+    assert search is not None
+    assert list(search.query) == [0, 2, 3, 5]
+    right, entries = search.candidates()
+    assert list(right) == [1, 1, 1, 1]
+    assert list(entries) == [5, 5, 5, 5]
+    assert "2 pictures of unknown people" in notes[0]
+
+
+def test_a_part_of_a_search_keeps_its_pictures() -> None:
+    search, _ = plan_search(["a", "b", "a", "b", "c", "c"], ["1", "1", "2", "2", "1", "2"], [0, 1, 4], [2, 3, 5])
+    assert search is not None
+    part = search.only(np.array([0, 2, 4, 5]))
+    assert list(part.query) == [0, 2]
+    assert list(part.gallery) == [1, 3]
+    assert list(part.candidates()[0]) == [1, 1]

@@ -1,0 +1,99 @@
+"""What every attack must keep, whoever wrote it: one table, one set of tests."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from tests.attacks.targets import noise, originals, target
+from veilkit.attacks import ATTACKS, AttackTarget, Need, run_gated
+from veilkit.errors import UnknownNameError
+from veilkit.types import Level, Role
+
+ALL = sorted(ATTACKS)
+ADVERSARIES = [name for name in ALL if not ATTACKS[name].baseline]
+TAKEN_AWAY = {
+    Need.IMAGES: "protected",
+    Need.FEATURES: "features",
+    Need.PAIRS: "originals",
+    Need.IDENTITIES: "search",
+    Need.EXPERT: "recogniser",
+}
+
+
+def run(name: str, attacked: AttackTarget | None = None):
+    return run_gated(
+        ATTACKS[name], target() if attacked is None else attacked, oracle=lambda x: x, public=originals()
+    )
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_it_says_what_it_is(name: str) -> None:
+    attack = ATTACKS[name]
+    assert attack.name == name
+    assert attack.summary
+    assert attack.level in Level
+    assert attack.needs
+    assert attack.needs <= set(Need)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_fit_returns_the_attack(name: str) -> None:
+    attack = ATTACKS[name]()
+    assert attack.fit(lambda images: images, originals()) is attack
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_its_scores_have_role_direction_interval_and_note(name: str) -> None:
+    evidence = run(name)
+    assert (evidence.attack, evidence.level, evidence.applicable) == (name, ATTACKS[name].level, True)
+    assert evidence.scores
+    for score in evidence.scores:
+        assert score.role is Role.PRIVACY
+        assert not score.higher_is_better
+        assert score.low is not None
+        assert score.high is not None
+        assert score.low <= score.value + 1e-9
+        assert score.high >= score.value - 1e-9
+    assert "chance" in evidence.scores[0].note or ATTACKS[name].baseline
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_same_target_gives_the_same_evidence(name: str) -> None:
+    assert run(name) == run(name)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_target_is_untouched(name: str) -> None:
+    attacked, before = target(), originals()
+    run(name, attacked)
+    assert attacked.protected is not None
+    assert all(torch.equal(attacked.protected.load(i), before.load(i)) for i in range(len(before)))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_without_what_it_needs_it_is_not_applicable(name: str) -> None:
+    for need in ATTACKS[name].needs & TAKEN_AWAY.keys():
+        evidence = run(name, target(**{TAKEN_AWAY[need]: None}))
+        assert not evidence.applicable
+        assert evidence.reason
+        assert not evidence.scores
+
+
+@pytest.mark.parametrize("name", ADVERSARIES)
+def test_it_passes_its_gates_where_people_can_be_recognised(name: str) -> None:
+    evidence = run(name)
+    assert evidence.invalid == ()
+    gates = evidence.details["gates"]
+    assert gates["on originals"] >= gates["clean bound"] - 1e-6 > gates["chance"]
+
+
+@pytest.mark.parametrize("name", ADVERSARIES)
+def test_it_finds_nothing_in_noise_and_something_in_the_originals(name: str) -> None:
+    clean, noisy = run(name).scores[0], run(name, target(noise())).scores[0]
+    assert clean.value > 2 * noisy.value
+
+
+def test_an_unknown_attack_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(UnknownNameError, match="stock_recogniser"):
+        ATTACKS["stock_recognizer"]
