@@ -93,7 +93,7 @@ def _read(key: str, value: object, hint: Any) -> object:
     return _scalar(key, value, hint)
 
 
-def _scalar(key: str, value: object, kind: type) -> object:
+def _scalar(key: str, value: object, kind: Any) -> object:
     if issubclass(kind, Enum):
         if value not in (known := [member.value for member in kind]):
             raise ConfigError(f"{key} must be one of {', '.join(map(str, known))}, but got {value!r}")

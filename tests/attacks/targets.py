@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+
 import numpy as np
 import torch
 
@@ -42,14 +44,12 @@ def noise() -> NoisePictures:
 
 
 class Blind(Embedder):
-    """A recogniser whose answers have nothing to do with the picture."""
-
-    def __init__(self) -> None:
-        self._random = torch.Generator().manual_seed(0)
+    """A recogniser whose answers have nothing to do with who is in the picture: hashes of its bytes."""
 
     @property
     def info(self) -> ExpertInfo:
         return ExpertInfo("blind", "embedder", 8, "0" * 64, False, "none", "", "file")
 
     def embed(self, images: torch.Tensor) -> torch.Tensor:
-        return torch.randn(len(images), 8, generator=self._random)
+        seeds = [zlib.crc32(image.numpy().tobytes()) for image in images]
+        return torch.stack([torch.randn(8, generator=torch.Generator().manual_seed(seed)) for seed in seeds])

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from veilkit.audit.pairing import choose_key, pair
+from veilkit.errors import KeyFileError, UsageError
+from veilkit.pipeline.key import Key, read_or_create_key
+from veilkit.pipeline.manifest import Manifest
+
+KEY = Key.from_seed(3)
+
+
+def manifest(**changes: object) -> Manifest:
+    facts: dict[str, object] = {
+        "veilkit": "0", "method": "blur", "config": {}, "seed": 3, "reproducible_by": "anyone",
+        "names": "pseudonyms", "image_format": "png", "files": 2, "sums_sha256": "",
+    }  # fmt: skip
+    return Manifest.model_validate({**facts, **changes})
+
+
+def test_pseudonyms_are_resolved_whatever_the_suffix() -> None:
+    originals = ["a/1.jpg", "b/1.jpg"]
+    protected = [KEY.pseudonym("b/1.jpg") + ".png", KEY.pseudonym("a/1.jpg") + ".webp"]
+    found = pair(originals, protected, KEY)
+    assert found.pairs == (("a/1.jpg", protected[1]), ("b/1.jpg", protected[0]))
+    assert found.how == "key"
+
+
+def test_paths_pair_up_to_the_suffix_and_a_whole_name_comes_first() -> None:
+    """As protect keeps names: a.jpg.png where a.jpg and a.bmp would both become a.png."""
+    found = pair(["x/a.jpg", "x/a.bmp", "x/b.jpg"], ["x/a.jpg.png", "x/a.bmp.png", "x/b.png"], None)
+    assert dict(found.pairs) == {"x/a.jpg": "x/a.jpg.png", "x/a.bmp": "x/a.bmp.png", "x/b.jpg": "x/b.png"}
+    assert found.how == "name"
+
+
+def test_two_originals_of_one_name_are_not_guessed() -> None:
+    found = pair(["x/a.jpg", "x/a.bmp", "x/b.jpg"], ["x/a.png", "x/b.png"], None)
+    assert dict(found.pairs) == {"x/b.jpg": "x/b.png"}
+
+
+def test_unique_file_names_pair_across_folders() -> None:
+    found = pair(["p1/a.jpg", "p2/b.jpg", "p3/c.jpg", "p4/c.jpg"], ["out/a.png", "out/b.png", "out/c.png"], None)
+    assert dict(found.pairs) == {"p1/a.jpg": "out/a.png", "p2/b.jpg": "out/b.png"}
+    assert found.how == "stem"
+    assert any("2 of 4 originals" in note for note in found.notes)
+    assert any("1 of 3 protected" in note for note in found.notes)
+
+
+def test_nothing_in_common_is_no_pair() -> None:
+    assert pair(["a.jpg"], ["b.png"], None).how == "nothing"
+
+
+def test_the_key_of_another_release_is_told(tmp_path: Path) -> None:
+    key, _ = read_or_create_key(tmp_path / "one")
+    read_or_create_key(tmp_path / "two")
+    facts = manifest(seed=None, key_commitment=key.commitment(), reproducible_by="the key's holder")
+    right, notes = choose_key(tmp_path, facts, tmp_path / "one", None)
+    assert right is not None
+    assert notes == ()
+    wrong, notes = choose_key(tmp_path, facts, tmp_path / "two", None)
+    assert wrong is None
+    assert "not the one that this release was made with" in notes[0]
+    wrong, notes = choose_key(tmp_path, facts, None, 3)
+    assert wrong is None
+    assert "the seed is not the one" in notes[0]
+    missing, notes = choose_key(tmp_path, facts, None, None)
+    assert missing is None
+    assert "--key" in notes[0]
+
+
+def test_a_public_seed_is_found_in_the_manifest(tmp_path: Path) -> None:
+    found, notes = choose_key(tmp_path, manifest(), None, None)
+    assert found is not None
+    assert found.seed == 3
+    assert notes == ()
+    assert choose_key(tmp_path, manifest(), None, 4)[0] is None
+
+
+def test_the_key_is_found_where_protect_puts_it(tmp_path: Path) -> None:
+    key, _ = read_or_create_key(tmp_path / "release.private" / "key")
+    facts = manifest(seed=None, key_commitment=key.commitment(), reproducible_by="the key's holder")
+    found, _ = choose_key(tmp_path / "release", facts, None, None)
+    assert found is not None
+    assert found.commitment() == key.commitment()
+
+
+def test_key_and_seed_together_or_a_missing_key_are_errors(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="not both"):
+        choose_key(tmp_path, None, tmp_path / "key", 1)
+    with pytest.raises(KeyFileError, match="no key file"):
+        choose_key(tmp_path, None, tmp_path / "key", None)

@@ -1,0 +1,273 @@
+"""Audits of small folders whose answers are known."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from tests.audit.folders import blur, changed, grey, market, noise, person, plain, same
+from veilkit.audit import AuditResult, read_audit, run_audit
+from veilkit.errors import DataError, UsageError
+from veilkit.experts import load_expert
+from veilkit.experts.histogram import HistogramEmbedder
+from veilkit.pipeline.protect import protect
+
+
+def audit(originals: Path, protected: Path, **options: object) -> AuditResult:
+    return run_audit(originals, protected, expert="histogram", judge="histogram", **options)  # type: ignore[arg-type]
+
+
+def rank1(result: AuditResult, by: str, setting: str) -> float:
+    score = result.score(by, setting, "rank-1")  # type: ignore[arg-type]
+    assert score is not None
+    return score.value
+
+
+def test_where_nothing_is_protected_all_settings_agree(tmp_path: Path) -> None:
+    originals = plain(tmp_path / "o")
+    result = audit(originals, changed(originals, tmp_path / "p", same))
+    settings = {setting: rank1(result, "judge", setting) for setting in
+                ("raw-raw", "raw-protected", "protected-raw", "protected-protected")}  # fmt: skip
+    assert len(set(settings.values())) == 1
+    assert settings["raw-raw"] > 0.9
+    ssim = result.score("images", "protected to original", "SSIM")
+    assert ssim is not None
+    assert ssim.value == pytest.approx(1.0)
+    assert any("24 protected pictures equal their originals" in note for note in result.notes)
+    assert any(each.what == "PSNR" for each in result.unmeasured)
+    assert result.invalid == {}
+
+
+def test_noise_leaves_chance_and_blur_less_than_before(tmp_path: Path) -> None:
+    originals = plain(tmp_path / "o", people=12)
+    noisy = audit(originals, changed(originals, tmp_path / "n", noise))
+    stock = noisy.evidence("stock_recogniser")
+    assert stock is not None
+    assert stock.invalid == ()
+    assert stock.scores[0].low <= stock.details["chance"]["rank-1"] <= stock.scores[0].high
+    assert rank1(noisy, "judge", "raw-raw") > 0.9
+    blurred = audit(originals, changed(originals, tmp_path / "b", blur))
+    assert rank1(blurred, "judge", "protected-raw") < rank1(blurred, "judge", "raw-raw")
+    similar = [r.score("images", "protected to original", "SSIM") for r in (noisy, blurred)]
+    assert similar[0].value < similar[1].value < 1.0
+
+
+def test_a_grey_release_is_chance_and_has_no_chaos(tmp_path: Path) -> None:
+    originals = plain(tmp_path / "o", people=12)
+    result = audit(originals, changed(originals, tmp_path / "p", grey))
+    stock = result.evidence("stock_recogniser")
+    assert stock is not None
+    assert stock.scores[0].low <= stock.details["chance"]["rank-1"] <= stock.scores[0].high
+    assert any(each.what == "chaos (AD)" for each in result.unmeasured)
+
+
+def test_the_market_layout_uses_its_query_and_gallery(tmp_path: Path) -> None:
+    originals = market(tmp_path / "o")
+    result = audit(originals, changed(originals, tmp_path / "p", same))
+    assert (result.pictures, result.people, result.queries, result.gallery) == (24, 8, 8, 16)
+    assert result.cameras_used
+    assert any("8 pictures of the training part" in note for note in result.notes)
+
+
+@pytest.mark.parametrize("how", ["key", "seed", "kept"])
+def test_releases_of_protect_are_paired(tmp_path: Path, how: str) -> None:
+    originals = plain(tmp_path / "o", people=4)
+    options = {"key": {}, "seed": {"seed": 5}, "kept": {"names": "kept"}}[how]
+    protect(originals, tmp_path / "p", "pixelate", **options)  # type: ignore[arg-type]
+    result = audit(originals, tmp_path / "p")
+    assert result.pictures == 12
+    assert result.paired_by == {"kept": "by their paths"}.get(how, "through the key")
+    assert result.release is not None
+    assert result.release["method"] == "pixelate"
+
+
+def test_another_tools_names_are_paired_by_file_name(tmp_path: Path) -> None:
+    originals = plain(tmp_path / "o", people=4)
+    for file in changed(originals, tmp_path / "nested", same, ".bmp").rglob("*.bmp"):
+        (tmp_path / "flat").mkdir(exist_ok=True)
+        shutil.move(file, tmp_path / "flat" / file.name)
+    result = audit(originals, tmp_path / "flat")
+    assert (result.pictures, result.people, result.paired_by) == (12, 4, "by their file names")
+
+
+def test_a_manifest_of_another_key_is_told(tmp_path: Path) -> None:
+    originals = plain(tmp_path / "o", people=4)
+    protect(originals, tmp_path / "p", "pixelate", key=tmp_path / "secret" / "key")
+    protect(originals, tmp_path / "q", "pixelate", key=tmp_path / "other" / "key")
+    with pytest.raises(DataError, match="nothing can be measured.*not the one that this release was made with"):
+        audit(originals, tmp_path / "p", key=tmp_path / "other" / "key")
+    assert audit(originals, tmp_path / "p", key=tmp_path / "secret" / "key").pictures == 12
+
+
+def test_one_person_only(tmp_path: Path) -> None:
+    originals = plain(tmp_path / "o", people=1, shots=5)
+    result = audit(originals, changed(originals, tmp_path / "p", blur))
+    assert not result.curves
+    assert any("one person only" in each.why for each in result.unmeasured)
+    assert set(result.not_applicable) == {"stock_recogniser", "linkage"}
+    ssim = result.score("images", "protected to original", "SSIM")
+    assert ssim is not None
+    assert ssim.low is None
+    assert "one person only" in ssim.note
+
+
+def test_one_picture_of_each_person(tmp_path: Path) -> None:
+    originals = plain(tmp_path / "o", people=6, shots=1)
+    result = audit(originals, changed(originals, tmp_path / "p", same))
+    assert any("one picture of each person" in each.why for each in result.unmeasured)
+    own = result.evidence("own_original")
+    assert own is not None
+    assert own.scores[0].value == 1.0
+
+
+def test_no_identities_still_link_pictures(tmp_path: Path) -> None:
+    originals = plain(tmp_path / "o", people=6)
+    result = audit(originals, changed(originals, tmp_path / "p", same), labels="none")
+    assert result.people is None
+    own = result.evidence("own_original")
+    assert own is not None
+    assert own.scores[0].value == 1.0
+    assert any("nobody knows who" in each.why for each in result.unmeasured)
+
+
+def test_mixed_sizes_are_resized_and_said(tmp_path: Path) -> None:
+    originals = plain(tmp_path / "o", people=4)
+    plain(tmp_path / "more", people=2, size=(40, 20))
+    shutil.copytree(tmp_path / "more" / "p1", originals / "tall")
+    half = changed(originals, tmp_path / "p", lambda pixels, _: pixels[::2, ::2])
+    result = audit(originals, half)
+    assert any("15 protected pictures were resized" in note for note in result.notes)
+    assert any("several sizes" in note for note in result.notes)
+
+
+def test_half_of_the_release_is_missing_or_unreadable(tmp_path: Path) -> None:
+    originals = plain(tmp_path / "o")
+    release = changed(originals, tmp_path / "p", same)
+    files = sorted(release.rglob("*.png"))
+    for file in files[12:]:
+        file.unlink()
+    files[0].write_bytes(b"not a picture")
+    files[1].write_bytes(b"")
+    result = audit(originals, release)
+    assert result.pictures == 10
+    assert any("12 of 24 originals have no protected picture" in note for note in result.notes)
+    assert sum(result.protected.unreadable.values()) == 2
+    assert any("2 of the protected pictures could not be read" in note for note in result.notes)
+
+
+def test_unpaired_pictures_with_names_of_people_are_measured_by_themselves(tmp_path: Path) -> None:
+    originals = plain(tmp_path / "o", people=5)
+    release = tmp_path / "p"
+    for identity in range(5):
+        for shot in range(3):
+            (release / f"q{identity}").mkdir(parents=True, exist_ok=True)
+            Image.fromarray(person(identity, shot)).save(release / f"q{identity}" / f"new{identity}{shot}.png")
+    result = audit(originals, release)
+    assert rank1(result, "judge", "protected-protected") > 0.9
+    assert result.score("judge", "raw-raw", "rank-1") is None
+    assert "linkage" in result.not_applicable
+    assert "stock_recogniser" in result.invalid  # its gates need the originals
+
+
+def test_where_nothing_can_be_measured_it_is_an_error(tmp_path: Path) -> None:
+    originals = plain(tmp_path / "o", people=2)
+    (tmp_path / "p").mkdir()
+    with pytest.raises(DataError, match="no pictures"):
+        audit(originals, tmp_path / "p")
+    with pytest.raises(DataError, match="not there"):
+        audit(originals, tmp_path / "nowhere")
+    Image.fromarray(person(0, 0)).save(tmp_path / "p" / "unknown.png")
+    with pytest.raises(DataError, match="nothing can be measured"):
+        audit(originals, tmp_path / "p")
+    for file in changed(originals, tmp_path / "broken", same).rglob("*.png"):
+        file.write_bytes(b"broken")
+    with pytest.raises(DataError, match="none of the 6 pictures could be read"):
+        audit(originals, tmp_path / "broken")
+
+
+def test_the_audit_never_lies_among_the_pictures(tmp_path: Path) -> None:
+    originals = plain(tmp_path / "o", people=2)
+    release = changed(originals, tmp_path / "p", same)
+    with pytest.raises(UsageError, match="must lie apart"):
+        audit(originals, release, out=release / "audit")
+
+
+class Counting(HistogramEmbedder):
+    """Counts the pictures it has embedded, and can be made to fail."""
+
+    def __init__(self, fail_after: int | None = None) -> None:
+        self.count, self.fail_after = 0, fail_after
+
+    def embed(self, images: torch.Tensor) -> torch.Tensor:
+        self.count += len(images)
+        if self.fail_after is not None and self.count > self.fail_after:
+            raise KeyboardInterrupt
+        return super().embed(images)
+
+
+def test_a_stopped_audit_goes_on_where_it_was(tmp_path: Path) -> None:
+    originals = plain(tmp_path / "o", people=30)
+    release = changed(originals, tmp_path / "p", blur)
+    unbroken = Counting()
+    expected = run_audit(originals, release, expert=unbroken, judge=unbroken, out=tmp_path / "whole")
+    stopped = Counting(fail_after=120)
+    with pytest.raises(KeyboardInterrupt):
+        run_audit(originals, release, expert=stopped, judge=stopped, out=tmp_path / "a")
+    resumed = Counting()
+    result = run_audit(originals, release, expert=resumed, judge=resumed, out=tmp_path / "a")
+    assert 0 < resumed.count < unbroken.count
+    assert result == expected
+    again = Counting()
+    run_audit(originals, release, expert=again, judge=again, out=tmp_path / "a")
+    assert again.count == unbroken.count - 180  # only the gates' noise, which is on no disk
+
+
+def test_the_result_survives_its_file_and_names_no_original(tmp_path: Path) -> None:
+    originals = plain(tmp_path / "o", people=5)
+    for file in list(originals.rglob("*.png")):
+        file.rename(file.with_name(f"canary-{file.name}"))
+    result = audit(originals, changed(originals, tmp_path / "p", blur), show_originals=True)
+    folder = tmp_path / "p.audit"
+    read = read_audit(folder / "audit.json")
+    assert read == result
+    for file in (folder / "audit.json", folder / "report.html"):
+        text = file.read_text()
+        assert "canary" not in text
+        assert str(tmp_path) not in text
+    assert b"canary" not in (folder / "cache" / "features.sqlite").read_bytes()
+
+
+def test_a_damaged_result_is_told(tmp_path: Path) -> None:
+    (tmp_path / "audit.json").write_text("{}")
+    with pytest.raises(DataError, match="not an audit"):
+        read_audit(tmp_path / "audit.json")
+
+
+def test_judge_and_expert_of_one_model_are_marked(tmp_path: Path) -> None:
+    originals = plain(tmp_path / "o", people=4)
+    release = changed(originals, tmp_path / "p", same)
+    result = audit(originals, release)
+    assert not result.independent
+    assert any("one and the same model" in note for note in result.notes)
+    assert all("not independent" in m.score.note for m in result.measurements if m.by == "judge")
+
+    class Other(HistogramEmbedder):
+        @property
+        def info(self):
+            import dataclasses
+
+            return dataclasses.replace(super().info, name="other", sha256="1" * 64)
+
+    assert run_audit(originals, release, expert=load_expert("histogram"), judge=Other()).independent
+
+
+def test_every_score_is_finite(tmp_path: Path) -> None:
+    originals = plain(tmp_path / "o", people=3, size=(8, 8))
+    result = audit(originals, changed(originals, tmp_path / "p", noise))
+    assert all(np.isfinite(m.score.value) for m in result.measurements)
+    assert any(each.what == "SSIM" for each in result.unmeasured)
