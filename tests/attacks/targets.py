@@ -23,14 +23,14 @@ def originals() -> HeldPictures:
     return HeldPictures([torch.from_numpy(p).permute(2, 0, 1).float() / 255 for p in pixels])
 
 
-def target(protected: Pictures | None = None, **changes: object) -> AttackTarget:
+def target(release: Pictures | None = None, **changes: object) -> AttackTarget:
     """Twelve people three times each; the release is the originals themselves unless given."""
     raw = originals()
     names = [f"p{index // SHOTS}" for index in range(len(raw))]
     search, _ = plan_search(names, [None] * len(raw), range(len(raw)), range(len(raw)))
     values: dict[str, object] = {
         "rng": Randomness.from_seed(0),
-        "protected": raw if protected is None else protected,
+        "protected": raw if release is None else release,
         "originals": raw,
         "people": np.arange(len(raw)) // SHOTS,
         "search": search,

@@ -147,6 +147,13 @@ def test_bombs_are_refused_before_they_unpack() -> None:
             continue
 
 
+def test_a_small_jpeg_that_claims_to_be_large_is_refused_and_a_flat_one_is_not() -> None:
+    lying = dict(hostile.bombs())["lying5000.jpg"]
+    assert "truncated" in reason(lying)
+    flat = encoded(Image.new("L", (2_000, 2_000), 128), "JPEG", optimize=True, quality=1)
+    assert decode(flat, LIMITS).shape == (2_000, 2_000, 3)
+
+
 def test_files_that_are_no_files(tmp_path: Path) -> None:
     def why(file: Path, limits: Limits = LIMITS) -> str:
         with pytest.raises(RefusedImage) as refusal:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
-from veilkit.attacks.gated import run_gated
+from veilkit.attacks.gated import Trial, run_gated
 from veilkit.attacks.linkage import Linkage
 from veilkit.attacks.mean_image import MeanImage
 from veilkit.attacks.own_original import OwnOriginal
@@ -13,4 +13,4 @@ from veilkit.lookup import Lookup
 _ALL: tuple[type[Attack], ...] = (StockRecogniser, Linkage, OwnOriginal, MeanImage)
 ATTACKS: Lookup[type[Attack]] = Lookup("attack", [(attack.name, attack) for attack in _ALL])
 
-__all__ = ["ATTACKS", "Attack", "AttackTarget", "Need", "Oracle", "run_gated"]
+__all__ = ["ATTACKS", "Attack", "AttackTarget", "Need", "Oracle", "Trial", "run_gated"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,17 +18,36 @@ from veilkit.types import Evidence
 TRIAL_PICTURES = 400  # whole people are taken until so many are reached
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Trial:
+    """A part of a target's pictures, once released as they are and once replaced by independent noise."""
+
+    clean: AttackTarget
+    noise: AttackTarget
+
+    @classmethod
+    def of(cls, target: AttackTarget) -> Trial | None:
+        """The trial that goes with a target; None where its originals are not known."""
+        if target.originals is None:
+            return None
+        part = target.only(trial_pictures(target))
+        assert part.originals is not None
+        noise = NoisePictures(part.originals, target.rng.child("gate", "release"))
+        return cls(replace(part, protected=part.originals), replace(part, protected=noise))
+
+
 def run_gated(
     make: Callable[[], Attack],
     target: AttackTarget,
     *,
     oracle: Oracle | None = None,
     public: Pictures | None = None,
+    trial: Trial | None = None,
 ) -> Evidence:
     """Attack the target, and with fresh attackers the identity transform and independent noise.
 
-    make: gives a new attacker; each learns only from what it attacks. The evidence says so where the attack does not
-    apply, and holds the reasons where a gate has failed. Gates use a part of the target's pictures.
+    make: gives a new attacker; each learns only from what it attacks. trial: of this target, to share it among
+    attacks. The evidence says so where the attack does not apply, and holds the reasons where a gate has failed.
     """
     attack = make()
     if reason := attack.lacking(target, oracle, public):
@@ -36,32 +55,28 @@ def run_gated(
     evidence = attack.fit(oracle, public).run(target)
     if attack.baseline or not evidence.applicable:
         return evidence
-    reasons, details = _gates(make, target, oracle, public)
+    reasons, details = _gates(make, trial or Trial.of(target), oracle, public)
     return replace(evidence, invalid=reasons, details={**evidence.details, "gates": details})
 
 
 def _gates(
-    make: Callable[[], Attack], target: AttackTarget, oracle: Oracle | None, public: Pictures | None
+    make: Callable[[], Attack], trial: Trial | None, oracle: Oracle | None, public: Pictures | None
 ) -> tuple[tuple[str, ...], dict[str, object]]:
-    if target.originals is None:
+    if trial is None:
         return (
             "the originals are not at hand, so nobody knows what this attack finds where nothing is protected",
         ), {}
-    trial = target.only(trial_pictures(target))
-    originals = trial.originals
-    assert originals is not None
-    noise_rng = target.rng.child("gate", "noise")
     clean = make().fit(_unchanged if oracle else None, public)
-    on_clean = clean.run(replace(trial, protected=originals))
+    on_clean = clean.run(trial.clean)
     on_noise = (
-        make()
-        .fit(_noise(noise_rng) if oracle else None, public)
-        .run(replace(trial, protected=NoisePictures(originals, noise_rng.child("release"))))
+        make().fit(_noise(trial.noise.rng.child("gate", "oracle")) if oracle else None, public).run(trial.noise)
     )
-    bound = clean.clean_bound(trial)
+    bound = clean.clean_bound(trial.clean)
     headline, noise_score = on_clean.scores[0], on_noise.scores[0]
     chance = on_clean.details["chance"].get(headline.metric)
-    people = len(originals) if trial.people is None else len(np.unique(trial.people))
+    assert trial.clean.originals is not None
+    pictures = len(trial.clean.originals)
+    people = pictures if trial.clean.people is None else len(np.unique(trial.clean.people))
     reasons = []
     if bound is not None:
         reasons.append(reaches_clean_bound(headline, bound, chance or 0.0))
@@ -69,7 +84,7 @@ def _gates(
         reasons.append(scores_chance(noise_score, chance, people))
     details = {
         "metric": headline.metric,
-        "pictures": len(originals),
+        "pictures": pictures,
         "on originals": headline.value,
         "clean bound": bound,
         "on noise": noise_score.value,

@@ -96,6 +96,7 @@ class NoisePictures(Pictures):
 
     def __init__(self, like: Pictures, rng: Randomness) -> None:
         self._sizes, self._rng = like.sizes, rng
+        self._features: dict[str, NDArray[np.float32]] = {}
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -106,6 +107,12 @@ class NoisePictures(Pictures):
         """One picture, (3, H, W) float32 in [0, 1]."""
         height, width = self._sizes[index]
         return self._rng.child("picture", index).uniform(3, int(height), int(width))
+
+    def features(self, embedder: Embedder) -> NDArray[np.float32]:
+        """Raw features (N, D), computed once for each expert."""
+        if embedder.sha256 not in self._features:
+            self._features[embedder.sha256] = super().features(embedder)
+        return self._features[embedder.sha256]
 
 
 @torch.no_grad()

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from veilkit.attacks import ATTACKS, AttackTarget, run_gated
+from veilkit.attacks import ATTACKS, AttackTarget, Trial, run_gated
 from veilkit.attacks.intervals import CONFIDENCE, DRAWS
 from veilkit.audit.cache import Cache
 from veilkit.audit.image_scores import TO_ORIGINAL, image_scores
@@ -58,6 +58,10 @@ def run_audit(
     for folder in sources:
         check_folder(folder)
     target = destination(*sources, out)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DestinationError(f"the audit cannot be written to {target}: {error.strerror}") from None
     with Cache((target / "cache" if cache is None else Path(cache)) / "features.sqlite") as kept:
         subject = load_subject(
             *sources,
@@ -98,7 +102,8 @@ def _measure(
         search=subject.search,
         recogniser=judge,
     )
-    attacks = tuple(run_gated(attack, target) for attack in ATTACKS.values())
+    trial = Trial.of(target)
+    attacks = tuple(run_gated(attack, target, trial=trial) for attack in ATTACKS.values())
     search = subject.search
     result = AuditResult(
         veilkit=__version__,

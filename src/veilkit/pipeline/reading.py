@@ -23,6 +23,7 @@ _EIGHT_BIT = frozenset(
     {"1", "L", "LA", "La", "P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK", "YCbCr", "LAB", "HSV"}
 )
 _SIXTEEN_BIT = frozenset({"I;16", "I;16L", "I;16B", "I;16N"})
+_JPEG_PIXELS_PER_BYTE = 512  # Huffman codes take at least one bit for each 8x8 block
 # What Pillow's decoders raise on damaged input, beside OSError and its own.
 _DECODER_ERRORS = (OSError, SyntaxError, ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError)
 
@@ -65,6 +66,9 @@ def decode(data: bytes, limits: Limits) -> NDArray[np.uint8]:
         warnings.simplefilter("ignore")  # Pillow warns of odd metadata with texts taken from the file
         try:
             with Image.open(io.BytesIO(data), formats=FORMATS) as image:
+                # A JPEG decoder fills in grey for what is missing: a kilobyte may claim to be 25 million pixels.
+                if image.format == "JPEG" and image.width * image.height > _JPEG_PIXELS_PER_BYTE * len(data):
+                    raise RefusedImage("damaged or truncated picture")
                 return _visible_pixels(image, limits)
         except UnidentifiedImageError:
             raise RefusedImage(f"not a picture in one of the formats {', '.join(FORMATS)}") from None

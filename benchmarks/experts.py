@@ -1,0 +1,154 @@
+"""What "recognise" means here: Rank-1 and mAP of the experts, on generated people and on CUHK03-NP's test part."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from claims import ROOT, record
+from veilkit.datasets.generated import generate_people
+from veilkit.datasets.market1501 import Market1501, load_market1501
+from veilkit.experts import Embedder, load_expert
+from veilkit.experts.onnx import OnnxEmbedder
+from veilkit.experts.preprocessing import NORMALISATIONS, Preprocessing
+from veilkit.experts.torch_embedder import TorchEmbedder
+from veilkit.metrics import bootstrap_interval, retrieval
+from veilkit.pipeline.reading import Limits, decode, read_bytes
+from veilkit.progress import Progress
+from veilkit.types import Split
+
+COMMAND = "python benchmarks/experts.py"
+RESULTS = ROOT / "benchmarks" / "results" / "experts.json"
+PEOPLE = {"identities": 400, "images": 4, "cameras": 2, "seed": 7}  # the second half, 200 people, is the test part
+
+
+@dataclass(frozen=True)
+class Found:
+    """Shares in percent with 95 % intervals over people."""
+
+    rank1: tuple[float, float, float]
+    mean_ap: tuple[float, float, float]
+
+
+def features(embedder: Embedder, split: Split, what: str) -> np.ndarray:
+    parts, batch = [], 64
+    with torch.no_grad(), Progress(len(split), what) as progress:
+        for start in range(0, len(split), batch):
+            files = [split.file(index) for index in range(start, min(start + batch, len(split)))]
+            pixels = [decode(read_bytes(file, Limits()), Limits()) for file in files]
+            images = torch.stack([torch.from_numpy(image).permute(2, 0, 1) for image in pixels]).float() / 255
+            parts.append(embedder.embed(images))
+            progress.advance(len(files))
+    return torch.cat(parts).numpy()
+
+
+def numbers(names: Sequence[str | None]) -> np.ndarray:
+    return np.array([int(name or -1) for name in names])
+
+
+def measure(embedder: Embedder, data: Market1501) -> Found:
+    """Official query against gallery, entries of the query's own person and camera left out."""
+    query, gallery = (
+        features(embedder, split, f"{embedder.name}: {split.name}") for split in (data.query, data.gallery)
+    )
+    people = [numbers([r.identity for r in split.records]) for split in (data.query, data.gallery)]
+    cameras = [numbers([r.camera for r in split.records]) for split in (data.query, data.gallery)]
+    found = retrieval(query, gallery, *people, *cameras)
+    generator = np.random.default_rng(0)
+    intervals = []
+    for values in (found.hits(1), found.average_precision):
+        seen = bootstrap_interval(values[found.valid], people[0][found.valid], generator=generator)
+        intervals.append((100 * seen.value, 100 * seen.low, 100 * seen.high))
+    return Found(*intervals)
+
+
+def told(name: str, found: Found) -> str:
+    return "{}: Rank-1 {:.1f} % [{:.1f}, {:.1f}], mAP {:.1f} % [{:.1f}, {:.1f}]".format(
+        name, *found.rank1, *found.mean_ap
+    )
+
+
+def keep(data: str, name: str, found: Found) -> None:
+    """Add a result to the file that holds the last figures."""
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    results.setdefault(data, {})[name] = {"rank1": found.rank1, "mean_ap": found.mean_ap}
+    RESULTS.write_text(json.dumps(results, indent=2, sort_keys=True) + "\n")
+
+
+def generated_people() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        generate_people(Path(folder, "people"), workers=2, **PEOPLE)
+        data = load_market1501(Path(folder, "people"))
+        found = {name: measure(load_expert(name), data) for name in ("histogram", "people")}
+    for name, result in found.items():
+        print(told(name, result))
+        keep("generated people", name, result)
+    about = {
+        "unit": "%", "data": "generated people", "seed": PEOPLE["seed"], "command": f"{COMMAND} people",
+        "scale": "200 unseen people, 2 cameras, 400 queries",
+    }  # fmt: skip
+    record(
+        id="people-histogram", claim="Cross-camera Rank-1 of a colour histogram", bar="< 60",
+        figure=round(found["histogram"].rank1[0], 1), **about,
+    )  # fmt: skip
+    record(
+        id="people-expert", claim="Cross-camera Rank-1 of the packaged expert", bar="> 85",
+        figure=round(found["people"].rank1[0], 1),
+        note="" if found["people"].rank1[0] > 85 else "see the model card: people.md beside the weights", **about,
+    )  # fmt: skip
+
+
+def cuhk03() -> None:
+    root = os.environ.get("VEILKIT_DATA")
+    if not root or not Path(root, "cuhk03-np").is_dir():
+        print("skipped: CUHK03-NP is not there; point VEILKIT_DATA at the folder that holds cuhk03-np/")
+        return
+    data = load_market1501(Path(root, "cuhk03-np"))
+    weights = Path(os.environ.get("VEILKIT_WEIGHTS", Path(root).parent / "weights"))
+    experts: dict[str, Embedder] = {name: load_expert(name) for name in ("histogram", "people")}
+    model = next((ROOT / "models").glob("cuhk03_*.safetensors"))
+    experts["cuhk03"] = TorchEmbedder.load(
+        model, name="cuhk03", licence="research only", source="models/", origin="models/", flip=True
+    )
+    judge = weights / "osnet_x0_25_msmt17.onnx"
+    if judge.is_file():
+        size = Preprocessing((256, 128), *NORMALISATIONS["imagenet"])
+        experts["osnet-msmt17 zero-shot"] = OnnxEmbedder.load(
+            judge, size, name="osnet-msmt17", licence="research only", source="public weights", origin="weights"
+        )
+    else:
+        print("the zero-shot judge is left out: osnet_x0_25_msmt17.onnx is not in VEILKIT_WEIGHTS")
+    for name, expert in experts.items():
+        result = measure(expert, data)
+        print(told(name, result), flush=True)
+        keep("cuhk03-np", name, result)
+        if name == "cuhk03":
+            about = {
+                "unit": "%", "data": "CUHK03-NP, detected, 128x64", "seed": 0, "command": f"{COMMAND} cuhk03",
+                "scale": "official query and gallery, 1,400 x 5,332",
+            }  # fmt: skip
+            for metric, value, bar in (("Rank-1", result.rank1[0], 40), ("mAP", result.mean_ap[0], 38)):
+                record(
+                    id=f"cuhk03-{metric.replace('-', '').lower()}", claim=f"{metric} of the CUHK03-NP expert",
+                    figure=round(value, 1), bar=f">= {bar}",
+                    note="" if value >= bar else "see models/cuhk03_mobilenetv2.md for what limits it", **about,
+                )  # fmt: skip
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    parts = {"people": generated_people, "cuhk03": cuhk03}
+    for part in sys.argv[1:] or parts:
+        parts[part]()
+
+
+if __name__ == "__main__":
+    main()
