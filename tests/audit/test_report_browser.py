@@ -52,7 +52,7 @@ def test_it_opens_offline_without_errors_and_asks_for_nothing(browser, report: t
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
     assert result.summary
     for finding in result.summary:
-        assert page.get_by_text(finding.text).first.is_visible()
+        assert page.get_by_text(finding.text.replace(" %", "\u00a0%")).first.is_visible()
         assert page.get_by_role("heading", name=finding.title).is_visible()
     pixels = np.asarray(Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("L"))
     assert pixels.std() > 5  # something is drawn

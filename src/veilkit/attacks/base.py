@@ -50,6 +50,7 @@ class AttackTarget:
     """A release under attack. Picture i of `protected` came from picture i of `originals`, where those are known.
 
     An adversary uses only what its level allows; the rest is there to score what it found.
+    rng: of the bootstrap, which draws the same people for all scores, and of the gates.
     people: (N,) a code for each picture's person, whom the bootstrap draws; None where unknown.
     search: who is searched for; None where people cannot be. recogniser: the independent judge to attack with.
     """

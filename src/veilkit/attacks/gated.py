@@ -73,7 +73,7 @@ def _gates(
     )
     bound = clean.clean_bound(trial.clean)
     headline, noise_score = on_clean.scores[0], on_noise.scores[0]
-    chance = on_clean.details["chance"].get(headline.metric)
+    chance = on_clean.details.get("chance", {}).get(headline.metric)
     assert trial.clean.originals is not None
     pictures = len(trial.clean.originals)
     people = pictures if trial.clean.people is None else len(np.unique(trial.clean.people))

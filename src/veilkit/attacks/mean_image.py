@@ -60,7 +60,7 @@ class MeanImage(Attack):
                         None if people is None else people[measured],
                         role=Role.PRIVACY,
                         higher_is_better=False,
-                        rng=target.rng.child(self.name, metric),
+                        rng=target.rng,
                         note=f"baseline: the mean of {of}, against {len(chosen)} originals",
                     )
                 )

@@ -38,7 +38,7 @@ class OwnOriginal(Attack):
             np.arange(count) if target.people is None else target.people,
             role=Role.PRIVACY,
             higher_is_better=False,
-            rng=target.rng.child(self.name),
+            rng=target.rng,
             chance=chance,
         )
         details = {"chance": chance, "recogniser": target.recogniser.name, "queries": count}

@@ -31,7 +31,7 @@ class StockRecogniser(Attack):
             target.search.identities[target.search.query],
             role=Role.PRIVACY,
             higher_is_better=False,
-            rng=target.rng.child(self.name),
+            rng=target.rng,
             chance=chance,
         )
         details = {"chance": chance, "recogniser": target.recogniser.name, "queries": found.valid_count}

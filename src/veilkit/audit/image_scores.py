@@ -65,7 +65,7 @@ def _mean(
         None if subject.people is None else subject.people[finite],
         role=Role.PRIVACY,
         higher_is_better=False,
-        rng=rng.child("images"),
+        rng=rng,
         note=note,
     )
     return [Measurement("images", setting, score, reference=setting == "originals")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -104,9 +104,8 @@ def _unique(named: Iterable[tuple[str, str]], files: dict[str, str]) -> dict[str
     return {path: files[name] for name, path in listed if times[name] == 1 and name in files}
 
 
-def _by(name: object, paths: Sequence[str]) -> dict[str, str]:
+def _by(name: Callable[[str], str], paths: Sequence[str]) -> dict[str, str]:
     """Paths by their names, where only one has that name."""
-    assert callable(name)
     times = Counter(name(path) for path in paths)
     return {name(path): path for path in paths if times[name(path)] == 1}
 

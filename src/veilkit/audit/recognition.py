@@ -53,8 +53,7 @@ def recognise(
                 search.identities[search.query],
                 role=role,
                 higher_is_better=role is Role.UTILITY,
-                # The same draws in all settings, so that they can be compared.
-                rng=rng.child(by),
+                rng=rng,  # the same draws in all settings, so that they can be compared
                 chance=chance,
                 note=note,
             )

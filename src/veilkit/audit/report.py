@@ -18,7 +18,7 @@ from veilkit.audit.pictures import FilePictures
 from veilkit.audit.result import SETTINGS, AuditResult, By, Measurement
 from veilkit.audit.subject import Subject
 from veilkit.audit.summary import percent
-from veilkit.types import Role, Score
+from veilkit.types import Score
 
 _STRIP = 8  # pictures shown
 _THUMBNAIL = (320, 192)  # at most so wide and high
@@ -34,7 +34,9 @@ def write_report(result: AuditResult, subject: Subject, *, show_originals: bool)
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(percent=percent, number=_number, direction=_direction, shown=_shown)
+    environment.filters.update(
+        percent=percent, number=_number, direction=_direction, shown=_shown, unbroken=_unbroken
+    )
     return environment.get_template("report.html").render(
         result=result,
         strip=_strip(subject, show_originals),
@@ -132,6 +134,11 @@ def _command(result: AuditResult) -> str:
     return shlex.join(words)
 
 
+def _unbroken(text: str) -> str:
+    """The text with numbers and their per cent signs kept on one line."""
+    return text.replace(" %", "\u00a0%")
+
+
 def _shown(score: Score) -> str:
     """A score's value in its unit."""
     if score.metric == "SSIM":
@@ -157,5 +164,4 @@ def _direction(measurement: Measurement | Score) -> str:
         if measurement.reference:
             return "reference"
         measurement = measurement.score
-    want = "high" if measurement.higher_is_better else "low"
-    return f"{want} is good for {'use' if measurement.role is Role.UTILITY else measurement.role.value}"
+    return f"{'high' if measurement.higher_is_better else 'low'} is good"

@@ -15,7 +15,7 @@ from veilkit.audit.judges import choose_expert, choose_judge, describe
 from veilkit.audit.pairing import HOW_TEXT
 from veilkit.audit.recognition import Recognition, recognise
 from veilkit.audit.report import write_report
-from veilkit.audit.result import AuditResult, Measurement, Unmeasured
+from veilkit.audit.result import AuditResult, By, Measurement, Unmeasured
 from veilkit.audit.subject import Subject, load_subject
 from veilkit.audit.summary import summarise
 from veilkit.datasets.folder import check_folder
@@ -95,7 +95,7 @@ def _measure(
     found = _recognition(subject, expert, judge, rng, same)
     images, image_notes = image_scores(subject, cache, rng)
     target = AttackTarget(
-        rng=rng.child("attacks"),
+        rng=rng,
         protected=subject.protected,
         originals=subject.originals,
         people=subject.people,
@@ -137,12 +137,16 @@ def _recognition(
 ) -> tuple[Recognition, ...]:
     if subject.search is None:
         return ()
+    takers: tuple[tuple[By, Embedder, str], ...] = (
+        ("expert", expert, ""),
+        ("judge", judge, "not independent" if same else ""),
+    )
     found = []
-    for by, embedder, note in (("expert", expert, ""), ("judge", judge, "not independent" if same else "")):
+    for by, embedder, note in takers:
         features = {"protected": subject.protected.features(embedder)}
         if subject.originals is not None:
             features["raw"] = subject.originals.features(embedder)
-        found.append(recognise(by, features, subject.search, rng.child("recognition"), note=note))  # type: ignore[arg-type]
+        found.append(recognise(by, features, subject.search, rng, note=note))
     return tuple(found)
 
 
