@@ -16,7 +16,6 @@ from typing import TypeAlias
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.special import ndtri
 from torch import Tensor
 
 Label: TypeAlias = str | bytes | int
@@ -81,6 +80,8 @@ class Randomness:
 
     def normal(self, *shape: int) -> Tensor:
         """float32 values of the standard normal distribution (by inversion)."""
+        from scipy.special import ndtri  # half a second that only noise has to pay for
+
         words = self._words(math.prod(shape))
         values = ndtri((words.astype(np.float64) + 0.5) * 2.0**-32).astype(np.float32)
         return torch.from_numpy(values).reshape(shape)

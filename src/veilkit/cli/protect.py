@@ -63,6 +63,11 @@ def protect(
 
     Exit code: 0 all pictures protected, 3 some were refused (the reasons are told), 2 an error, 130 interrupted.
     """
+    from veilkit.pipeline.engines.forkserver import start_early
+
+    workers = workers if workers >= 0 else len(os.sched_getaffinity(0))
+    if workers:
+        start_early()
     from veilkit.configs import parse_settings
     from veilkit.pipeline.protect import protect as run
     from veilkit.pipeline.reading import Limits
@@ -82,7 +87,7 @@ def protect(
         names="kept" if names is Names.keep else "pseudonyms",
         labels=labels,
         image_format=image_format.value,
-        workers=workers if workers >= 0 else len(os.sched_getaffinity(0)),
+        workers=workers,
         limits=Limits(pixels=max_pixels),
     )
     refused = sum(outcome.refused.values())

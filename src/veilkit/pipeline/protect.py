@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -15,7 +15,7 @@ from veilkit.datasets.folder import check_folder, walk
 from veilkit.datasets.labels import labeller
 from veilkit.errors import ConfigError, DataError, DestinationError, UsageError
 from veilkit.methods import METHODS, Item, Method, bind
-from veilkit.pipeline.engines import local
+from veilkit.pipeline.engines.local import LocalEngine
 from veilkit.pipeline.key import Key, read_or_create_key
 from veilkit.pipeline.ledger import Entry, Ledger
 from veilkit.pipeline.manifest import MANIFEST, SUMS, Manifest, write_sums
@@ -196,19 +196,21 @@ def _enrol(places: _Places, ledger: Ledger, secret: Key, names: Names, labels: s
 
 
 def _work(job: Job, ledger: Ledger, workers: int) -> None:
-    if job.method.mixes:
-        with Progress(ledger.count(), "checking") as progress:
-            _run(job, (Task((entry,), check=True) for entry in ledger.entries()), ledger, workers, progress)
-    with Progress(ledger.count(), "protecting") as progress:
-        _run(job, _tasks(job, ledger, progress), ledger, workers, progress)
+    with LocalEngine(job, workers) as engine:
+        if job.method.mixes:
+            checks = (Task((entry,), check=True) for entry in ledger.entries())
+            with Progress(ledger.count(), "checking") as progress:
+                engine.run(checks, _recorder(ledger, progress))
+        with Progress(ledger.count(), "protecting") as progress:
+            engine.run(_tasks(job, ledger, progress), _recorder(ledger, progress))
 
 
-def _run(job: Job, tasks: Iterator[Task], ledger: Ledger, workers: int, progress: Progress) -> None:
-    def handle(entries: tuple[Entry, ...]) -> None:
+def _recorder(ledger: Ledger, progress: Progress) -> Callable[[tuple[Entry, ...]], None]:
+    def record(entries: tuple[Entry, ...]) -> None:
         ledger.record(entries)
         progress.advance(len(entries))
 
-    local.run(job, tasks, handle, workers=workers)
+    return record
 
 
 def _tasks(job: Job, ledger: Ledger, progress: Progress) -> Iterator[Task]:

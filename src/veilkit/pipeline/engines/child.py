@@ -1,29 +1,27 @@
-"""The main program of a worker process: `python -m veilkit.pipeline.engines.child SOCKET`.
+"""The main program of the fork server and, after a fork, of each worker.
 
-It takes a job and then tasks from the socket until its other end is closed, and answers each.
+`python -m veilkit.pipeline.engines.child SOCKET`. A worker takes a job and then tasks from its socket until the other
+end is closed, and answers each.
 """
 
 from __future__ import annotations
 
 import signal
 import sys
+from contextlib import suppress
 from multiprocessing.connection import Connection
-from typing import Any
 
 import cv2
 import torch
 
 from veilkit.errors import VeilkitError
+from veilkit.pipeline.engines.forkserver import Socket, serve
 from veilkit.pipeline.work import Worker
 
 
-def main() -> None:
-    """Serve one parent. Interrupts are the parent's business; its end of the socket closing ends this process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    torch.set_num_threads(1)
-    cv2.setNumThreads(1)
-    connection: Connection[Any, Any] = Connection(int(sys.argv[1]))
-    try:
+def work(connection: Socket) -> None:
+    """Answer one caller until it is gone."""
+    with suppress(EOFError, ConnectionResetError, BrokenPipeError):
         worker = Worker(connection.recv())
         while True:
             task = connection.recv()
@@ -31,8 +29,14 @@ def main() -> None:
                 connection.send(worker.run(task))
             except VeilkitError as error:
                 connection.send(error)
-    except (EOFError, ConnectionResetError, BrokenPipeError):
-        return
+
+
+def main() -> None:
+    """Interrupts are the caller's business; its end of a socket closing ends the process on this side."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    torch.set_num_threads(1)
+    cv2.setNumThreads(1)
+    serve(Connection(int(sys.argv[1])), work)
 
 
 if __name__ == "__main__":

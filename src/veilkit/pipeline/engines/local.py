@@ -1,24 +1,22 @@
 """Worker processes on this machine.
 
-Each is a fresh interpreter at the other end of a socket rather than a `multiprocessing` child, so that a caller's
-script needs no `if __name__ == "__main__"`, and a decoder that crashes on a hostile file takes one worker with it,
-not the run.
+A decoder that crashes on a hostile file takes one worker with it, not the run.
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
+import signal
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import replace
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection, wait
-from typing import Any, TypeAlias
+from multiprocessing.connection import wait
+from types import TracebackType
+from typing import Self, TypeAlias
 
 from veilkit.errors import WorkerError
+from veilkit.pipeline.engines.forkserver import ForkServer, take
 from veilkit.pipeline.ledger import Entry
 from veilkit.pipeline.work import Job, Task, Worker, refused_entry
 
@@ -28,15 +26,36 @@ _SHORT = 16  # pictures of a task whose answer fits into a socket's buffer, howe
 _DEATHS = 5  # deaths in a row, with no task done between them, that are not the pictures' fault
 
 
-def run(job: Job, tasks: Iterator[Task], handle: Handler, *, workers: int) -> None:
-    """Do all tasks in `workers` processes, or with 0 in this one; `handle` is called here with each result."""
-    if workers == 0:
-        worker = Worker(job)
-        for task in tasks:
-            handle(worker.run(task))
-        return
-    with ExitStack() as stack:
-        _Pool([stack.enter_context(_Process(job)) for _ in range(workers)], tasks, handle).run()
+class LocalEngine:
+    """Does tasks of one job in `workers` processes, or with 0 in this one."""
+
+    def __init__(self, job: Job, workers: int) -> None:
+        self._job, self._workers = job, workers
+        self._processes: list[_Process] = []
+
+    def __enter__(self) -> Self:
+        if self._workers:
+            self._server = take()
+            for _ in range(self._workers):
+                self._processes.append(_Process(self._server, self._job))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for process in self._processes:
+            process.stop()
+        if self._workers:
+            self._server.stop()
+
+    def run(self, tasks: Iterator[Task], handle: Handler) -> None:
+        """Do all tasks; `handle` is called in this process with each result."""
+        if self._processes:
+            _Pool(self._processes, tasks, handle).run()
+        else:
+            worker = Worker(self._job)
+            for task in tasks:
+                handle(worker.run(task))
 
 
 class _Pool:
@@ -93,27 +112,16 @@ class _Pool:
 class _Process:
     """One worker process, and the tasks that it has been given and has not answered, oldest first."""
 
-    def __init__(self, job: Job) -> None:
-        self._job = job
+    def __init__(self, server: ForkServer, job: Job) -> None:
+        self._server, self._job = server, job
         self.held: deque[Task] = deque()
-
-    def __enter__(self) -> _Process:
         self.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.stop()
 
     def start(self) -> None:
-        self.connection: Connection[Any, Any]
-        self.connection, theirs = Pipe()
-        with theirs:
-            self._child = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-                [sys.executable, "-m", "veilkit.pipeline.engines.child", str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                pass_fds=(theirs.fileno(),),
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-            )
+        try:
+            self._number, self.connection = self._server.fork()
+        except (EOFError, OSError):
+            raise WorkerError("worker processes cannot be started: is there enough memory?") from None
         self._send(self._job)
 
     def give(self, task: Task) -> None:
@@ -132,10 +140,12 @@ class _Process:
     def stop(self) -> str:
         """End the process; says how it ended."""
         self.connection.close()
-        if self._child.poll() is None:
-            self._child.terminate()
-        code = self._child.wait()
-        return f"signal {-code}" if code < 0 else f"exit code {code}"
+        with suppress(ProcessLookupError):
+            os.kill(self._number, signal.SIGTERM)
+        try:
+            return self._server.wait(self._number)
+        except (EOFError, OSError):
+            return "its server died"
 
     def _send(self, message: object) -> None:
         with suppress(BrokenPipeError, ConnectionResetError):  # it has died: reading its answer will say so
