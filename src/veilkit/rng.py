@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 Label: TypeAlias = str | bytes | int
+_CHUNK = 2**20  # values worked on at once in double precision
 
 
 def _encode(labels: tuple[Label, ...]) -> bytes:
@@ -83,7 +84,10 @@ class Randomness:
         from scipy.special import ndtri  # half a second that only noise has to pay for
 
         words = self._words(math.prod(shape))
-        values = ndtri((words.astype(np.float64) + 0.5) * 2.0**-32).astype(np.float32)
+        values = np.empty(len(words), dtype=np.float32)
+        for start in range(0, len(words), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            values[part] = ndtri((words[part].astype(np.float64) + 0.5) * 2.0**-32)
         return torch.from_numpy(values).reshape(shape)
 
     def permutation(self, count: int) -> NDArray[np.int64]:

@@ -27,11 +27,12 @@ def check_folder(root: Path) -> None:
 def walk(root: Path) -> Iterator[tuple[str, bool]]:
     """Every file below `root`: its relative path with "/" between parts, and whether its name is a picture's.
 
-    Links to folders are not followed (they may form loops). Memory is bounded by the depth of the tree.
+    Links to folders are not followed (they may form loops).
     """
     check_folder(root)
-
-    def below(folder: str, prefix: str) -> Iterator[tuple[str, bool]]:
+    waiting = [(str(root), "")]  # not by recursion: a tree may be deeper than Python's stack
+    while waiting:
+        folder, prefix = waiting.pop()
         try:
             entries = os.scandir(folder)
         except OSError as error:
@@ -41,11 +42,9 @@ def walk(root: Path) -> Iterator[tuple[str, bool]]:
         with entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
-                    yield from below(entry.path, f"{prefix}{entry.name}/")
-                elif not (entry.is_symlink() and entry.is_dir()):
+                    waiting.append((entry.path, f"{prefix}{entry.name}/"))
+                elif not os.path.isdir(entry.path):  # noqa: PTH112 - entry.is_dir() raises on a link to itself
                     yield prefix + entry.name, is_image_name(entry.name)
-
-    yield from below(str(root), "")
 
 
 def load_folder(root: Path, labels: str = "auto", name: str = "all") -> Split:

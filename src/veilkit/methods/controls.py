@@ -19,6 +19,9 @@ from veilkit.methods.base import Method
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch, Release
 
+_LONG_KERNEL = 127  # taps from which on the Fourier transform is quicker
+_ROWS = 256  # rows that are transformed at once
+
 
 def _paired(images: Tensor) -> Release:
     return Release(images=images, source_index=tuple(range(len(images))))
@@ -53,15 +56,31 @@ class Blur(Method[BlurConfig]):
 
     def protect(self, batch: ImageBatch, *, rng: Randomness) -> Release:
         """Convolve each image with a Gaussian cut at three standard deviations; borders repeat the edge."""
-        images = batch.images
-        sigma = _scaled(self.config.sigma, self.config.at_height, images.shape[-2])
+        sigma = _scaled(self.config.sigma, self.config.at_height, batch.images.shape[-2])
         radius = max(1, round(3 * sigma))
         offsets = torch.arange(-radius, radius + 1, dtype=torch.float32)
         kernel = torch.exp(-0.5 * (offsets / sigma) ** 2)
-        kernel = (kernel / kernel.sum()).expand(3, 1, 1, -1)
-        images = F.conv2d(F.pad(images, (radius, radius, 0, 0), mode="replicate"), kernel, groups=3)
-        images = F.conv2d(F.pad(images, (0, 0, radius, radius), mode="replicate"), kernel.mT, groups=3)
-        return _paired(images.clamp(0, 1))
+        kernel /= kernel.sum()
+        blurred = torch.empty_like(batch.images)
+        for image, result in zip(batch.images, blurred, strict=True):
+            for channel, target in zip(image, result, strict=True):  # one at a time: large pictures need much memory
+                target.copy_(_convolved(_convolved(channel, kernel).mT, kernel).mT)
+        return _paired(blurred.clamp_(0, 1))
+
+
+def _convolved(rows: Tensor, kernel: Tensor) -> Tensor:
+    """Each row of a matrix convolved with a symmetric kernel; the edges repeat.
+
+    Long kernels go through the Fourier transform: on a photograph of 4000 pixels a side the direct way takes minutes.
+    """
+    radius = len(kernel) // 2
+    padded = F.pad(rows[None], (radius, radius), mode="replicate")[0]
+    if len(kernel) <= _LONG_KERNEL:
+        return F.conv1d(padded[:, None], kernel[None, None])[:, 0]
+    length = padded.shape[1]
+    transfer = torch.fft.rfft(kernel, n=length)
+    parts = [torch.fft.irfft(torch.fft.rfft(part).mul_(transfer), n=length) for part in padded.split(_ROWS)]
+    return torch.cat([part[:, len(kernel) - 1 :] for part in parts])
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,22 +103,11 @@ class Pixelate(Method[PixelateConfig]):
 
     def protect(self, batch: ImageBatch, *, rng: Randomness) -> Release:
         """Replace each cell by its mean; cells at the right and lower border may be smaller."""
-        images = batch.images
-        height, width = images.shape[-2:]
+        height, width = batch.images.shape[-2:]
         cell = max(1, round(_scaled(self.config.cell, self.config.at_height, height)))
-        means = F.avg_pool2d(F.pad(images, (0, -width % cell, 0, -height % cell)), cell, divisor_override=1)
-        rows = _cell_sizes(height, cell)
-        columns = _cell_sizes(width, cell)
-        means = means / (rows[:, None] * columns[None, :])
-        spread = means.repeat_interleave(rows, dim=2).repeat_interleave(columns, dim=3)
-        return _paired(spread.clamp(0, 1))
-
-
-def _cell_sizes(length: int, cell: int) -> Tensor:
-    """Sizes of the cells along one side, the last one cut off by the border."""
-    sizes = torch.full((-(-length // cell),), cell)
-    sizes[-1] = length - cell * (len(sizes) - 1)
-    return sizes
+        means = F.avg_pool2d(batch.images, cell, ceil_mode=True)  # a cell cut off by the border: the mean of its rest
+        rows, columns = torch.arange(height) // cell, torch.arange(width) // cell
+        return _paired(means[:, :, rows[:, None], columns[None, :]].clamp_(0, 1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,7 @@ def _visible_pixels(image: Image.Image, limits: Limits) -> NDArray[np.uint8]:
     if width * height > limits.pixels:
         raise RefusedImage(f"picture too large: {width}x{height} pixels, at most {limits.pixels} are read")
     frames = getattr(image, "n_frames", 1)
-    if frames > 1:
+    if frames > 1 and image.format != "MPO":  # a JPEG of a phone, with a preview or a second view behind the picture
         raise RefusedImage(f"animated or of several pages ({frames}): split it into single pictures first")
     profile = image.info.get("icc_profile")
     image.load()

@@ -6,6 +6,7 @@ end is closed, and answers each.
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from contextlib import suppress
@@ -37,6 +38,7 @@ def main() -> None:
     torch.set_num_threads(1)
     cv2.setNumThreads(1)
     serve(Connection(int(sys.argv[1])), work)
+    os._exit(0)  # torch takes its time to say goodbye, and the caller waits for it
 
 
 if __name__ == "__main__":
