@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -171,5 +170,8 @@ def _batch(decoded: list[tuple[Entry, NDArray[np.uint8]]], height: int, width: i
 def _resized(pixels: NDArray[np.uint8], height: int, width: int) -> NDArray[np.uint8]:
     if pixels.shape[:2] == (height, width):
         return pixels
+    import cv2  # only groups of unequal sizes have to pay for it
+
+    cv2.setNumThreads(1)
     interpolation = cv2.INTER_AREA if pixels.shape[0] > height else cv2.INTER_LINEAR
     return np.asarray(cv2.resize(pixels, (width, height), interpolation=interpolation), dtype=np.uint8)

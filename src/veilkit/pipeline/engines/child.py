@@ -12,7 +12,6 @@ import sys
 from contextlib import suppress
 from multiprocessing.connection import Connection
 
-import cv2
 import torch
 
 from veilkit.errors import VeilkitError
@@ -36,7 +35,6 @@ def main() -> None:
     """Interrupts are the caller's business; its end of a socket closing ends the process on this side."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(1)
-    cv2.setNumThreads(1)
     serve(Connection(int(sys.argv[1])), work)
     os._exit(0)  # torch takes its time to say goodbye, and the caller waits for it
 
