@@ -88,12 +88,13 @@ def main() -> None:
     )
     record(
         id="other-key-differs",
-        claim="Share of randomised methods with which another key changes every picture",
-        figure=sum(share == 1 for share in keyed.values()) / len(keyed),
-        bar="== 1",
+        claim="Share of pictures that another key changes, lowest of the randomised methods",
+        figure=round(min(keyed.values()), 3),
+        bar=">= 0.9",
         unit="",
         scale=f"{COUNT} pictures, methods: {', '.join(random_methods)}",
-        note="pictures changed: " + ", ".join(f"{name} {share:.0%}" for name, share in keyed.items()),
+        note=", ".join(f"{name} {share:.0%}" for name, share in keyed.items())
+        + "; mix-up draws nothing but partners, and chance may give a picture the same one again",
         **about,
     )
 

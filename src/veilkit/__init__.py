@@ -5,17 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from veilkit.audit import AuditResult as AuditResult
+    from veilkit.audit import run_audit as run_audit
     from veilkit.pipeline.protect import Outcome as Outcome
     from veilkit.pipeline.protect import protect as protect
     from veilkit.version import __version__ as __version__
 
 # torch takes seconds to import: names are looked up when they are first used.
 _HOMES = {
+    "AuditResult": "veilkit.audit",
+    "run_audit": "veilkit.audit",
     "Outcome": "veilkit.pipeline.protect",
     "protect": "veilkit.pipeline.protect",
     "__version__": "veilkit.version",
 }
-__all__ = ["Outcome", "__version__", "protect"]
+__all__ = ["AuditResult", "Outcome", "__version__", "protect", "run_audit"]
 
 
 def __getattr__(name: str) -> Any:

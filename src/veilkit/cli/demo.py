@@ -13,13 +13,14 @@ CONTROLS = ("pixelate", "patches")
 
 
 def demo(destination: Destination = Path("runs/demo")) -> None:
-    """Generate people, protect them with two controls, and draw originals and results side by side."""
+    """Generate people, protect them with two controls, draw both side by side, and audit the results."""
+    from veilkit.cli.audit import audit
     from veilkit.cli.generate import people
     from veilkit.pipeline.protect import protect
     from veilkit.pipeline.sheet import write_sheet
 
     originals = destination / "originals"
-    people(originals, identities=24, images=4, cameras=2, seed=0)
+    people(originals, identities=48, images=4, cameras=2, seed=0)
     releases = {}
     for method in CONTROLS:
         release, key = destination / method, destination / f"{method}.private" / "key"
@@ -29,3 +30,6 @@ def demo(destination: Destination = Path("runs/demo")) -> None:
     sheet = destination / "sheet.png"
     write_sheet(sheet, originals, releases)
     typer.echo(f"Originals and what became of them: {sheet}")
+    for method, (release, key) in releases.items():
+        typer.echo(f"\nAttacking {method}:")
+        audit(originals, release, key=key, judge="people", out=destination / f"{method}.audit", show_originals=True)

@@ -20,7 +20,7 @@ from veilkit.rng import Randomness
 from veilkit.types import ImageBatch, Release
 
 _LONG_KERNEL = 127  # taps from which on the Fourier transform is quicker
-_ROWS = 256  # rows that are transformed at once
+_ROWS = 256  # rows that are filtered at once
 
 
 def _paired(images: Tensor) -> Release:
@@ -74,13 +74,17 @@ def _convolved(rows: Tensor, kernel: Tensor) -> Tensor:
     Long kernels go through the Fourier transform: on a photograph of 4000 pixels a side the direct way takes minutes.
     """
     radius = len(kernel) // 2
-    padded = F.pad(rows[None], (radius, radius), mode="replicate")[0]
-    if len(kernel) <= _LONG_KERNEL:
-        return F.conv1d(padded[:, None], kernel[None, None])[:, 0]
-    length = padded.shape[1]
+    length = rows.shape[1] + 2 * radius
     transfer = torch.fft.rfft(kernel, n=length)
-    parts = [torch.fft.irfft(torch.fft.rfft(part).mul_(transfer), n=length) for part in padded.split(_ROWS)]
-    return torch.cat([part[:, len(kernel) - 1 :] for part in parts])
+    result = torch.empty(rows.shape)
+    for part, target in zip(torch.split(rows, _ROWS), torch.split(result, _ROWS), strict=True):
+        padded = F.pad(part[None], (radius, radius), mode="replicate")[0]
+        if len(kernel) <= _LONG_KERNEL:
+            target.copy_(F.conv1d(padded[:, None], kernel[None, None])[:, 0])
+        else:
+            filtered = torch.fft.irfft(torch.fft.rfft(padded).mul_(transfer), n=length)
+            target.copy_(filtered[:, len(kernel) - 1 :])
+    return result
 
 
 @dataclass(frozen=True, slots=True)
