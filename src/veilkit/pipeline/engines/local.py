@@ -15,6 +15,8 @@ from multiprocessing.connection import wait
 from types import TracebackType
 from typing import Self, TypeAlias
 
+import torch
+
 from veilkit.errors import WorkerError
 from veilkit.pipeline.engines.forkserver import ForkServer, take
 from veilkit.pipeline.ledger import Entry
@@ -52,10 +54,15 @@ class LocalEngine:
         """Do all tasks; `handle` is called in this process with each result."""
         if self._processes:
             _Pool(self._processes, tasks, handle).run()
-        else:
+            return
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)  # as in the workers: the number of threads may change the last bits of a result
+        try:
             worker = Worker(self._job)
             for task in tasks:
                 handle(worker.run(task))
+        finally:
+            torch.set_num_threads(threads)
 
 
 class _Pool:
