@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from veilkit.attacks.base import Attack, AttackTarget, Need
-from veilkit.attacks.intervals import retrieval_scores
-from veilkit.types import Evidence, Level, Role
+import numpy as np
+from numpy.typing import NDArray
+
+from veilkit.attacks.base import AttackTarget, Need
+from veilkit.attacks.by_person import PersonSearch
+from veilkit.types import Level
 
 
-class StockRecogniser(Attack):
+class StockRecogniser(PersonSearch):
     """Searches protected pictures among protected pictures with a recogniser that has never seen the protection.
 
     The adversary holds only the release: can it tell which protected pictures show one person?
@@ -18,28 +21,8 @@ class StockRecogniser(Attack):
     level = Level.L0
     needs = frozenset({Need.IMAGES, Need.IDENTITIES, Need.EXPERT})
 
-    def run(self, target: AttackTarget) -> Evidence:
-        """Rank-k, mAP and mINP of protected queries in the protected gallery."""
+    def gallery(self, target: AttackTarget) -> NDArray[np.float32]:
+        """The protected pictures themselves."""
         assert target.protected is not None
-        assert target.search is not None
         assert target.recogniser is not None
-        features = target.protected.features(target.recogniser)
-        found = target.search.find(features, features)
-        chance = target.search.chance()
-        scores = retrieval_scores(
-            found,
-            target.search.identities[target.search.query],
-            role=Role.PRIVACY,
-            higher_is_better=False,
-            rng=target.rng,
-            chance=chance,
-        )
-        details = {"chance": chance, "recogniser": target.recogniser.name, "queries": found.valid_count}
-        return Evidence(self.name, self.level, scores, details=details)
-
-    def clean_bound(self, target: AttackTarget) -> float | None:
-        """Rank-1 of the same recogniser and search on the originals."""
-        if target.originals is None or target.search is None or target.recogniser is None:
-            return None
-        features = target.originals.features(target.recogniser)
-        return target.search.find(features, features).rank(1)
+        return target.protected.features(target.recogniser)
