@@ -40,6 +40,10 @@ class MissingExtraError(UsageError):
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"this needs {package}, which is not installed: pip install 'veilkit[{extra}]'")
+        self._parts = package, extra
+
+    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:
+        return type(self), self._parts
 
 
 class DataError(VeilkitError):

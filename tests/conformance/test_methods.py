@@ -155,4 +155,5 @@ def test_another_configuration_never_shares_randomness(name: str) -> None:
     assert bind(root, first).bytes(16) != bind(root, second).bytes(16)
 
 
+# Another configuration of each randomised method, which must not share random values with the first.
 OTHER: dict[str, dict[str, object]] = {"noise": {"sigma": 0.2}, "mixup": {"ratio": 0.6}, "patches": {"rows": 3}}

@@ -57,8 +57,14 @@ def test_wrong_label_rules_are_told(tmp_path: Path, spec: str, error: type[Excep
 
 def test_a_label_file_without_its_columns_is_told(tmp_path: Path) -> None:
     (tmp_path / "l.csv").write_text("file,person\na,b\n")
-    with pytest.raises(DataError, match="but got file, person"):
+    with pytest.raises(DataError, match="expected a first line 'path,identity'") as told:
         labeller(f"csv:{tmp_path / 'l.csv'}", tmp_path)
+    assert "person" not in str(told.value)
+
+
+def test_a_label_file_from_a_spreadsheet_is_read(tmp_path: Path) -> None:
+    (tmp_path / "l.csv").write_bytes(b"\xef\xbb\xbfpath,identity\r\na.jpg,7\r\n")
+    assert labeller(f"csv:{tmp_path / 'l.csv'}", tmp_path)("a.jpg") == ("7", None)
 
 
 def test_the_order_is_that_of_paths_and_names_may_be_any_bytes(tmp_path: Path) -> None:

@@ -114,11 +114,17 @@ def test_groups_hold_different_people_and_use_every_picture() -> None:
 
 
 def test_one_person_with_most_pictures_is_spread_evenly() -> None:
-    items = [Item(f"big-{shot}", "big") for shot in range(40)] + [Item(f"p{n}", f"p{n}") for n in range(6)]
+    items = [Item(f"big-{shot}", "big") for shot in range(10)] + [Item(f"p{n}", f"p{n}") for n in range(6)]
     groups = groups_of_people(items, 3, rng=RNG, method="test")
-    assert sorted(index for group in groups for index in group) == list(range(46))
+    assert sorted(index for group in groups for index in group) == list(range(16))
     sizes = [len(group) for group in groups]
     assert max(sizes) - min(sizes) <= 2
+
+
+def test_one_person_with_nearly_all_pictures_is_told() -> None:
+    items = [Item(f"big-{shot}", "big") for shot in range(400)] + [Item(f"p{n}", f"p{n}") for n in range(6)]
+    with pytest.raises(DataError, match="397 of 406 find no others"):
+        groups_of_people(items, 3, rng=RNG, method="test")
 
 
 def test_too_few_people_to_mix_are_told() -> None:
@@ -129,8 +135,16 @@ def test_too_few_people_to_mix_are_told() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [lambda: BlurConfig(sigma=0), lambda: BlurConfig(at_height=-1), lambda: MaskConfig(top=0.5, bottom=0.5)],
+    [
+        lambda: BlurConfig(sigma=0),
+        lambda: BlurConfig(at_height=-1),
+        lambda: MaskConfig(top=0.5, bottom=0.5),
+        lambda: METHODS["pixelate"].configured(settings={"cell": 1}),
+        lambda: METHODS["noise"].configured(settings={"sigma": 0}),
+        lambda: METHODS["mixup"].configured(settings={"ratio": 1}),
+        lambda: METHODS["patches"].configured(settings={"rows": 1, "columns": 1}),
+    ],
 )
-def test_senseless_configurations_are_refused(wrong) -> None:
+def test_configurations_that_hide_nothing_are_refused(wrong) -> None:
     with pytest.raises(ConfigError):
         wrong()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pictures import write_folder
-from veilkit.errors import WorkerError
+from veilkit.errors import UsageError, WorkerError
 from veilkit.methods.controls import Pixelate
 from veilkit.pipeline.engines import local
 from veilkit.pipeline.ledger import Entry
@@ -90,3 +90,29 @@ def test_no_two_long_messages_can_cross() -> None:
             break
         assert len(worker.held[0].entries) == 1 or len(worker.held) == 1
         worker.held.pop(0)
+
+
+def test_the_folder_a_command_is_given_in_is_not_imported_from(tmp_path: Path) -> None:
+    write_folder(tmp_path / "source", 2, people=2, height=16, width=8)
+    (tmp_path / "source" / "torch.py").write_text("raise SystemExit('somebody else ran code')")
+    command = [sys.executable, "-P", "-c", "from veilkit.cli import main; main()"]
+    words = ["protect", ".", str(tmp_path / "release"), "--method", "pixelate", "--workers", "1"]
+    ended = subprocess.run(
+        [*command, *words], cwd=tmp_path / "source", capture_output=True, text=True, check=False, timeout=300
+    )
+    assert (ended.returncode, "2 pictures protected" in ended.stdout) == (0, True), ended.stderr
+
+
+class Local:
+    """A method that a worker cannot import stands for one that was defined in a script."""
+
+    def __reduce__(self):
+        return getattr, (__import__("veilkit.errors").errors, "no_such_name")
+
+
+def test_a_job_that_workers_cannot_take_is_told(tmp_path: Path) -> None:
+    write_folder(tmp_path / "source", 2, people=2, height=16, width=8)
+    method = Pixelate()
+    method.config_of_a_script = Local()  # type: ignore[attr-defined]
+    with pytest.raises(UsageError, match="define it in a module"):
+        protect(tmp_path / "source", tmp_path / "release", method, workers=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -22,7 +22,9 @@ class _Commands(TyperGroup):
             typer.echo(f"Error: {error}", err=True)
             raise typer.Exit(2) from None
         except KeyboardInterrupt:
-            typer.echo("Interrupted. Nothing is lost: the same command goes on from here.", err=True)
+            typer.echo(
+                "Interrupted. Nothing is lost; protect, audit and train go on with the same command.", err=True
+            )
             raise typer.Exit(130) from None
 
 
@@ -42,6 +44,23 @@ app.add_typer(train.app, name="train")
 app.add_typer(methods.app, name="methods")
 app.add_typer(experts.app, name="experts")
 app.command("demo")(demo.demo)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from veilkit.version import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Protect pictures of people so that they stay useful, and prove how well it worked."""
 
 
 def main() -> None:

@@ -30,13 +30,15 @@ REFUSED = 3  # the exit code of a run that did all it could and refused some pic
 Source = Annotated[Path, typer.Argument(metavar="SRC", help="Folder of pictures, nested as it likes; never changed.")]
 Destination = Annotated[Path, typer.Argument(metavar="DST", help="Folder for the release: new, empty, or to resume.")]
 MethodName = Annotated[str, typer.Option("--method", help="How to protect: see `veilkit methods list`.")]
-Preset = Annotated[str | None, typer.Option(help="A named configuration of the method.")]
+Preset = Annotated[str | None, typer.Option(help="A named configuration: see `veilkit methods show`.")]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting of the method; may be repeated.")
 ]
 KeyFile = Annotated[Path | None, typer.Option(help="Key file, made if absent.", show_default="DST.private/key")]
 Seed = Annotated[int | None, typer.Option(help="A public seed instead of a key, for research only.")]
-Workers = Annotated[int, typer.Option(help="Worker processes; 0 works in this one.", show_default="one per core")]
+Workers = Annotated[
+    int, typer.Option(min=-1, help="Worker processes; 0 works in this one.", show_default="one per core")
+]
 NameChoice = Annotated[Names, typer.Option(help="Names in the release: keyed pseudonyms, or the pictures' own.")]
 Labels = Annotated[
     str, typer.Option(help="Who is in a picture: auto, none, folder, market, pattern:REGEX or csv:FILE.")

@@ -20,8 +20,9 @@ def is_image_name(name: str) -> bool:
 
 def check_folder(root: Path) -> None:
     """Raise unless `root` is a folder."""
-    if not root.is_dir():
-        raise DataError(f"expected a folder of pictures, but {root} is {'a file' if root.exists() else 'not there'}")
+    if not os.path.isdir(root):  # noqa: PTH112 - Path.is_dir raises where a folder above may not be entered
+        what = "a file" if os.path.exists(root) else "not there, or may not be entered"  # noqa: PTH110
+        raise DataError(f"expected a folder of pictures, but {root} is {what}")
 
 
 def walk(root: Path) -> Iterator[tuple[str, bool]]:

@@ -64,17 +64,17 @@ def by_pattern(pattern: str) -> Labeller:
 def by_csv(file: Path) -> Labeller:
     """A labeller from a CSV file with the columns path, identity and, if wanted, camera."""
     try:
-        with file.open(newline="", encoding="utf-8", errors="surrogateescape") as lines:
+        with file.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as lines:
             reader = csv.DictReader(lines)
             columns = set(reader.fieldnames or ())
             if not {"path", "identity"} <= columns:
-                raise DataError(
-                    f"expected the columns path, identity and optionally camera in {file}, "
-                    f"but got {', '.join(sorted(columns)) or 'none'}"
-                )
+                # What stands there instead may be somebody's name: it is not repeated.
+                raise DataError(f"expected a first line 'path,identity' or 'path,identity,camera' in {file}")
             table = {row["path"]: (row["identity"] or None, row.get("camera") or None) for row in reader}
     except OSError as error:
         raise DataError(f"the label file {file} cannot be read: {error.strerror}") from None
+    except csv.Error as error:
+        raise DataError(f"the label file {file} is not CSV: {error}") from None
     return lambda path: table.get(path, (None, None))
 
 

@@ -30,7 +30,7 @@ class Method(ABC, Generic[C]):
     """Turns originals into a release.
 
     A subclass sets the class attributes and writes `protect`. Where `mixes` is False, an image's result depends on
-    that image alone. Where it is True, `groups` says which images are mixed, before anything is read, and
+    that image alone. Where it is True, `groups` says which images are mixed, before any batching, and
     `protect` is given exactly one group. `random` says whether another key gives another result.
     """
 

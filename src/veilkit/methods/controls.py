@@ -96,6 +96,7 @@ class PixelateConfig:
 
     def __post_init__(self) -> None:
         _check_length("cell", self.cell, self.at_height)
+        check_range("cell", self.cell, 2, 10_000)
 
 
 class Pixelate(Method[PixelateConfig]):
@@ -108,7 +109,7 @@ class Pixelate(Method[PixelateConfig]):
     def protect(self, batch: ImageBatch, *, rng: Randomness) -> Release:
         """Replace each cell by its mean; cells at the right and lower border may be smaller."""
         height, width = batch.images.shape[-2:]
-        cell = max(1, round(_scaled(self.config.cell, self.config.at_height, height)))
+        cell = max(2, round(_scaled(self.config.cell, self.config.at_height, height)))  # of 1 it would hide nothing
         means = F.avg_pool2d(batch.images, cell, ceil_mode=True)  # a cell cut off by the border: the mean of its rest
         rows, columns = torch.arange(height) // cell, torch.arange(width) // cell
         return _paired(means[:, :, rows[:, None], columns[None, :]].clamp_(0, 1))
@@ -121,7 +122,7 @@ class NoiseConfig:
     sigma: float = 0.5
 
     def __post_init__(self) -> None:
-        check_range("sigma", self.sigma, 0.0, 100.0)
+        check_range("sigma", self.sigma, 0.01, 100.0)  # with none, it would hide nothing
 
 
 class Noise(Method[NoiseConfig]):

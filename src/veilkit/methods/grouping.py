@@ -1,4 +1,4 @@
-"""Groups of pictures of different people, formed from the item list before anything is read."""
+"""Groups of pictures of different people, formed from the item list before any batching."""
 
 from __future__ import annotations
 
@@ -39,6 +39,12 @@ def groups_of_people(items: Sequence[Item], size: int, *, rng: Randomness, metho
         for count, position, person in taken:
             if count < -1:
                 heapq.heappush(waiting, (count + 1, position, person))
+    left = sum(-count for count, _, _ in waiting)
+    if left > size * len(groups):  # a group is worked on at once: it must not grow without bound
+        raise DataError(
+            f"{method} mixes {size} different people, but too many pictures show the same few: {left} of "
+            f"{len(items)} find no others to be mixed with. Mix fewer, or take them out"
+        )
     for _, _, person in sorted(waiting):
         without = (group for group in range(len(groups)) if person not in people[group])
         for index, group in zip(queues[person], chain(without, cycle(range(len(groups)))), strict=False):

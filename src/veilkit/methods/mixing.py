@@ -28,7 +28,7 @@ class MixUpConfig:
     people: int = 8
 
     def __post_init__(self) -> None:
-        check_range("ratio", self.ratio, 0.0, 1.0)
+        check_range("ratio", self.ratio, 0.01, 0.99)  # at either end, one picture is released as it is
         check_range("people", self.people, 2, 1000)
 
 
@@ -66,6 +66,7 @@ class PatchesConfig:
         check_range("rows", self.rows, 1, 1000)
         check_range("columns", self.columns, 1, 1000)
         check_range("people", self.people, 2, 1000)
+        check_range("rows x columns", self.rows * self.columns, 2, 1_000_000)  # of one patch, it would hide nothing
 
 
 class Patches(Method[PatchesConfig]):

@@ -60,14 +60,19 @@ def read_key(file: Path) -> Key:
 
 def read_or_create_key(file: Path) -> tuple[Key, bool]:
     """Read a key file, or make one that only its owner may read; the second value says whether it is new."""
-    if file.exists():
+    if os.path.lexists(file):
         return read_key(file), False
+    draft = file.with_name(f".{file.name}.{secrets.token_hex(8)}")
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as out:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as out:
             out.write(f"{_HEADER} {secrets.token_hex(32)}\n")
             out.flush()
             os.fsync(out.fileno())
+        try:
+            file.hardlink_to(draft)  # whole or not at all, and never over another run's key
+        finally:
+            draft.unlink()
     except FileExistsError:
         return read_key(file), False
     except OSError as error:

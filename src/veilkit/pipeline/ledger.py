@@ -97,7 +97,9 @@ class Ledger:
 
     def describe(self, **facts: str) -> None:
         """Note what the release is."""
+        self._db.execute("BEGIN")
         self._db.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", facts.items())
+        self._db.execute("COMMIT")
 
     def clear(self) -> None:
         """Forget everything: another release begins."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 from collections import Counter
@@ -91,6 +92,7 @@ def protect(
         with Ledger(_ledger_file(places, secret)) as ledger:
             _open_release(places, ledger, chosen, image_format, names)
             passed_over = _enrol(places, ledger, secret, names, labels, image_format)
+            (places.destination / MANIFEST).unlink(missing_ok=True)  # it stands only in a finished release
             job = Job(
                 chosen, secret.randomness, places.source, places.destination, places.scratch, image_format,
                 limits or Limits(),
@@ -111,7 +113,9 @@ def protect(
                 dict(refused.most_common()),
                 refusals if refused else None,
             )
-    except sqlite3.OperationalError as error:
+    except OSError as error:
+        raise DestinationError(f"the run cannot go on: {error.strerror}") from None
+    except sqlite3.DatabaseError as error:
         raise DestinationError(f"the ledger in {places.private} cannot be written: {error}") from None
 
 
@@ -157,7 +161,8 @@ def _open_release(places: _Places, ledger: Ledger, method: Method[Any], image_fo
     facts = {"method": method.fingerprint(), "format": image_format, "names": names, "source": str(places.source)}
     before = ledger.about()
     try:
-        empty = not places.destination.exists() or not any(places.destination.iterdir())
+        held = set(places.destination.iterdir()) if places.destination.exists() else set()
+        empty = held <= {places.scratch}
         if not empty and before != facts:
             different = sorted(name for name in facts if before.get(name) != facts[name])
             what = (
@@ -166,13 +171,12 @@ def _open_release(places: _Places, ledger: Ledger, method: Method[Any], image_fo
             raise DestinationError(f"{places.destination} holds {what}: choose a new or empty folder")
         if before != facts:
             ledger.clear()
+        ledger.describe(**facts)  # before anything is in the folder: a kill in between must not block a resume
         places.scratch.mkdir(parents=True, exist_ok=True)
         for leftover in places.scratch.iterdir():
             leftover.unlink(missing_ok=True)
-        (places.destination / MANIFEST).unlink(missing_ok=True)  # it stands only in a finished release
     except OSError as error:
         raise DestinationError(f"{places.destination} cannot be written: {error.strerror}") from None
-    ledger.describe(**facts)
 
 
 def _enrol(places: _Places, ledger: Ledger, secret: Key, names: Names, labels: str, image_format: Format) -> int:
@@ -246,6 +250,7 @@ def _close_release(
             files=ledger.count("done", present=False),
             sums_sha256=sums,
         )
+        os.sync()  # a power cut must not leave a manifest over pictures that the disk does not have yet
         write_atomically(places.destination / MANIFEST, manifest.text().encode(), places.scratch, durable=True)
         shutil.rmtree(places.scratch)
     except OSError as error:

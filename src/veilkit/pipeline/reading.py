@@ -9,6 +9,8 @@ import stat
 import struct
 import warnings
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,7 +93,8 @@ def _visible_pixels(image: Image.Image, limits: Limits) -> NDArray[np.uint8]:
     if frames > 1 and image.format != "MPO":  # a JPEG of a phone, with a preview or a second view behind the picture
         raise RefusedImage(f"animated or of several pages ({frames}): split it into single pictures first")
     profile = image.info.get("icc_profile")
-    image.load()
+    with _silence() if image.format == "TIFF" else nullcontext():
+        image.load()
     ImageOps.exif_transpose(image, in_place=True)
     upright: Image.Image = image
     if image.mode in _SIXTEEN_BIT:
@@ -100,6 +103,19 @@ def _visible_pixels(image: Image.Image, limits: Limits) -> NDArray[np.uint8]:
     elif image.mode not in _EIGHT_BIT:
         raise RefusedImage(f"pixels of the kind {image.mode!r} have no known range: convert to 8 or 16 bits first")
     return np.array(_flat(_in_srgb(upright, profile)), dtype=np.uint8)
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Keep libtiff from writing values of a damaged file to the terminal, which it does past Python."""
+    kept = os.dup(2)
+    with Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def _in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:

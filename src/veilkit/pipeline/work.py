@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from veilkit.errors import DataError, RefusedImage, VeilkitError
+from veilkit.errors import DataError, DestinationError, RefusedImage, VeilkitError
 from veilkit.methods import Method, bind
 from veilkit.pipeline.ledger import Entry
 from veilkit.pipeline.reading import Limits, decode, read_bytes, sha256
@@ -123,8 +123,12 @@ class Worker:
         if pixels <= _LARGE:
             yield
             return
-        with (self.job.scratch / "large").open("wb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            turn = (self.job.scratch / "large").open("wb")
+        except OSError as error:
+            raise DestinationError(f"the release cannot be written: {error.strerror}") from None
+        with turn:
+            fcntl.flock(turn, fcntl.LOCK_EX)
             yield
 
     def _protect_batch(self, entries: list[Entry], batch: ImageBatch) -> list[Entry]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -58,7 +59,8 @@ def write_atomically(target: Path, data: bytes, scratch: Path, *, durable: bool 
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary.replace(target)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DestinationError("the disk is full: free some space and run the same command to go on") from None
         raise DestinationError(f"the release cannot be written: {error.strerror}") from None

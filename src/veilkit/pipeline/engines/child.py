@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection
 
 import torch
 
-from veilkit.errors import VeilkitError
+from veilkit.errors import UsageError, VeilkitError
 from veilkit.pipeline.engines.forkserver import Socket, serve
 from veilkit.pipeline.work import Worker
 
@@ -22,7 +22,13 @@ from veilkit.pipeline.work import Worker
 def work(connection: Socket) -> None:
     """Answer one caller until it is gone."""
     with suppress(EOFError, ConnectionResetError, BrokenPipeError):
-        worker = Worker(connection.recv())
+        try:
+            worker = Worker(connection.recv())
+        except (AttributeError, ImportError) as error:
+            told = f"the method cannot be sent to worker processes ({error}): define it in a module, or use workers=0"
+            connection.send(UsageError(told))
+            return
+        connection.send("ready")
         while True:
             task = connection.recv()
             try:

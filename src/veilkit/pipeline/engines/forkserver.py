@@ -30,10 +30,16 @@ class ForkServer:
         self._control, theirs = Pipe()
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-                [sys.executable, "-m", "veilkit.pipeline.engines.child", str(theirs.fileno())],
+                # -P: the folder that a command is given in may hold pictures, and somebody's torch.py.
+                [sys.executable, "-P", "-m", "veilkit.pipeline.engines.child", str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+                process_group=0,  # a Ctrl-C on the terminal is for the caller alone
+                env={
+                    **os.environ,
+                    "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+                    "OPENBLAS_NUM_THREADS": "1",  # forking is safe without threads
+                },
             )
 
     def fork(self) -> tuple[int, Socket]:
@@ -77,7 +83,7 @@ def serve(control: Socket, work: Callable[[Socket], None]) -> None:
         while True:
             request, number = control.recv()
             if request == _WAIT:
-                control.send(os.waitpid(number, 0)[1])
+                control.send(_status(number))
                 continue
             handle = recv_handle(control)
             number = os.fork()
@@ -87,6 +93,14 @@ def serve(control: Socket, work: Callable[[Socket], None]) -> None:
                 continue
             control.close()
             _run_and_exit(work, Connection(handle))
+
+
+def _status(number: int) -> int:
+    """How a child ended; 0 for one that is no longer there."""
+    try:
+        return os.waitpid(number, 0)[1]
+    except ChildProcessError:
+        return 0
 
 
 def _run_and_exit(work: Callable[[Socket], None], connection: Socket) -> NoReturn:

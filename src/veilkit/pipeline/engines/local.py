@@ -25,7 +25,7 @@ from veilkit.pipeline.work import Job, Task, Worker, refused_entry
 Handler: TypeAlias = Callable[[tuple[Entry, ...]], None]
 _AHEAD = 2  # tasks that a worker holds, so that it never waits for the next
 _SHORT = 16  # pictures of a task whose answer fits into a socket's buffer, however long their paths
-_DEATHS = 5  # deaths in a row, with no task done between them, that are not the pictures' fault
+_DEATHS = 20  # deaths in a row, with no task done between them, that are not the pictures' fault
 
 
 class LocalEngine:
@@ -122,14 +122,18 @@ class _Process:
     def __init__(self, server: ForkServer, job: Job) -> None:
         self._server, self._job = server, job
         self.held: deque[Task] = deque()
+        self._number: int | None = None
         self.start()
 
     def start(self) -> None:
         try:
             self._number, self.connection = self._server.fork()
+            self._send(self._job)
+            answer = self.connection.recv()
         except (EOFError, OSError):
             raise WorkerError("worker processes cannot be started: is there enough memory?") from None
-        self._send(self._job)
+        if isinstance(answer, BaseException):
+            raise answer
 
     def give(self, task: Task) -> None:
         self.held.append(task)
@@ -146,11 +150,14 @@ class _Process:
 
     def stop(self) -> str:
         """End the process; says how it ended."""
+        if self._number is None:
+            return "stopped before"
+        number, self._number = self._number, None
         self.connection.close()
         with suppress(ProcessLookupError):
-            os.kill(self._number, signal.SIGTERM)
+            os.kill(number, signal.SIGTERM)
         try:
-            return self._server.wait(self._number)
+            return self._server.wait(number)
         except (EOFError, OSError):
             return "its server died"
 
