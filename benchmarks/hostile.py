@@ -255,7 +255,8 @@ def listed(root: Path) -> list[str]:
 def measure(source: Path, work: Path, method: str, *, workers: int = 2) -> Report:
     """Protect `source` from the command line and account for every file."""
     release, key = work / method, work / f"{method}.private" / "key"
-    ended = run("protect", source, release, "--method", method, "--workers", str(workers), watch_memory=True)
+    words = ("protect", source, release, "--method", method, "--labels", "none", "--workers", str(workers))
+    ended = run(*words, watch_memory=True)
     lists = list(key.parent.glob("*.refused.csv"))
     refused: dict[str, str] = {}
     for file in lists:

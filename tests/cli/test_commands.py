@@ -10,6 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
+from PIL import Image
+
+from tests.conftest import random_picture
 
 COMMAND = [sys.executable, "-c", "from veilkit.cli import main; main()"]
 
@@ -83,10 +86,11 @@ def test_mistakes_are_told_in_one_line(folder: Path, words: tuple[str, ...], mes
 
 
 def test_an_interrupt_leaves_a_run_that_goes_on(folder: Path, tmp_path: Path) -> None:
-    for copy in range(60):
-        (folder / f"copy{copy}.jpg").write_bytes((folder / "person0" / "shot0.jpg").read_bytes())
+    for copy in range(60):  # large enough that the run is still at it when the interrupt comes
+        Image.fromarray(random_picture(copy, 600, 300)).save(folder / f"copy{copy}.jpg")
     words = ["protect", folder, tmp_path / "out", "--method", "noise", "--workers", "1"]
-    run = subprocess.Popen([*COMMAND, *map(str, words)], stderr=subprocess.PIPE, text=True)
+    command = [*COMMAND, *map(str, words)]
+    run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     while not list((tmp_path / "out").glob("*.png")) and run.poll() is None:
         time.sleep(0.005)
     run.send_signal(signal.SIGINT)

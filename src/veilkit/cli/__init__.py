@@ -64,8 +64,12 @@ def options(
 
 
 def main() -> None:
-    """Run the command line. A polite request to end (SIGTERM) is treated like Ctrl-C."""
+    """Run the command line. SIGTERM, a polite request to end, is treated like Ctrl-C.
+
+    Ctrl-C counts even where a shell that started the command in the background has set it to be ignored.
+    """
     signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     app()
 
 

@@ -43,7 +43,8 @@ def groups_of_people(items: Sequence[Item], size: int, *, rng: Randomness, metho
     if left > size * len(groups):  # a group is worked on at once: it must not grow without bound
         raise DataError(
             f"{method} mixes {size} different people, but too many pictures show the same few: {left} of "
-            f"{len(items)} find no others to be mixed with. Mix fewer, or take them out"
+            f"{len(items)} find no others to be mixed with. Mix fewer, or say how people are labelled "
+            "(labels 'none' takes each picture for a person of its own)"
         )
     for _, _, person in sorted(waiting):
         without = (group for group in range(len(groups)) if person not in people[group])
