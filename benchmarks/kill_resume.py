@@ -60,7 +60,7 @@ def measure(work: Path, *, kills: int, count: int, workers: int = 2, seed: int =
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         begun, before = time.perf_counter(), len(_pictures(broken))
-        # A quarter of the kills come at any moment of start-up; the others wait until a share of what is left is done.
+        # A quarter of the kills come at any moment of start-up; the others wait for a share of what is left.
         wanted = before + (rng.uniform(0, 2 * (count - before) / (kills - number)) if number % 4 < 3 else 0)
         moment = rng.uniform(0, 0.5 * whole.seconds) if number % 4 == 3 else 20 * whole.seconds
         while child.poll() is None and time.perf_counter() - begun < moment:

@@ -38,13 +38,20 @@ class LocalEngine:
     def __enter__(self) -> Self:
         if self._workers:
             self._server = take()
-            for _ in range(self._workers):
-                self._processes.append(_Process(self._server, self._job))
+            try:
+                for _ in range(self._workers):
+                    self._processes.append(_Process(self._server, self._job))
+            except BaseException:
+                self._stop()
+                raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._stop()
+
+    def _stop(self) -> None:
         for process in self._processes:
             process.stop()
         if self._workers:
