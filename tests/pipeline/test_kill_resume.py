@@ -14,8 +14,7 @@ def test_a_run_killed_several_times_ends_like_an_unbroken_one(tmp_path: Path) ->
     assert any(0 < visible < 60 for _, visible in report.kills), report.kills
 
 
-def test_differences_are_seen(tmp_path: Path) -> None:
-    """The comparison itself: a cut file and a missing one are told apart from whole ones."""
+def test_unfinished_files_in_the_scratch_folder_are_not_part_of_a_release(tmp_path: Path) -> None:
     (tmp_path / ".veilkit").mkdir()
     (tmp_path / ".veilkit" / "1.part").write_bytes(b"half")
     (tmp_path / "a.png").write_bytes(b"whole")

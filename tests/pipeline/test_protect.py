@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
 import signal
 import stat
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -18,11 +20,13 @@ from PIL import Image
 import process
 from pictures import picture, write_folder
 from veilkit.errors import DataError, DestinationError, KeyFileError, UsageError
+from veilkit.methods.controls import Pixelate
 from veilkit.pipeline import work
 from veilkit.pipeline.manifest import read_manifest, read_sums
 from veilkit.pipeline.protect import protect
 from veilkit.pipeline.reading import Limits
 from veilkit.pipeline.writing import write_atomically
+from veilkit.rng import Randomness
 
 
 @pytest.fixture
@@ -193,7 +197,25 @@ def test_one_tiny_or_huge_picture_does_not_set_the_size_of_a_group(source: Path,
     assert {size(file) for file in (tmp_path / "release").glob("*.png")} == {(16, 32)}
 
 
-def test_large_pictures_wait_for_each_other(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_pictures_wait_for_each_other(tmp_path: Path) -> None:
+    nobody = Randomness.from_seed(0)
+    worker = work.Worker(work.Job(Pixelate(), nobody, tmp_path, tmp_path, tmp_path, "png", Limits()))
+    entered = threading.Event()
+
+    def work_on_a_large_one() -> None:
+        with worker._alone_if_large(work._LARGE + 1):
+            entered.set()
+
+    with (tmp_path / "large").open("wb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        thread = threading.Thread(target=work_on_a_large_one)
+        thread.start()
+        assert not entered.wait(0.3)
+    assert entered.wait(60)
+    thread.join()
+
+
+def test_waiting_changes_no_result(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     protect(source, tmp_path / "one", "noise", seed=1)
     monkeypatch.setattr(work, "_LARGE", 10)
     protect(source, tmp_path / "two", "noise", seed=1)
