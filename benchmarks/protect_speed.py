@@ -86,22 +86,23 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             times[height] = measure(Path(folder), COUNT, height=height, width=width)
         print(height, width, times[height], flush=True)
-    large, small = times[256], times[128]
-    record(
-        id="speed-pixelate",
-        claim=f"Pixelation of {COUNT:,} crops against bare decode + encode on the same cores",
-        figure=round(large.ratio, 2),
-        bar="<= 1.5",
-        unit="x",
-        data="generated pictures, 256x128, JPEG",
-        scale=f"{COUNT} pictures, {WORKERS} processes, median of {REPEATS}",
-        seed=None,
-        command="python benchmarks/protect_speed.py",
-        note=f"start-up included: {statistics.median(large.ours):.1f} s against "
-        f"{statistics.median(large.bare):.1f} s. "
-        f"Crops of 128x64, where start-up weighs more: {small.ratio:.2f}x. Against decode + encode of the pixelated "
-        f"pictures, which are quicker to encode: {large.hard_ratio:.1f}x",
-    )
+    why = "start-up (importing torch) takes about two seconds, which small crops are too quick to make up for"
+    for identifier, size, height in (("speed-pixelate", "256x128", 256), ("speed-pixelate-small", "128x64", 128)):
+        found = times[height]
+        record(
+            id=identifier,
+            claim=f"Pixelation of {COUNT:,} crops of {size} against bare decode + encode on the same cores",
+            figure=round(found.ratio, 2),
+            bar="<= 1.5",
+            unit="x",
+            data=f"generated pictures, {size}, JPEG",
+            scale=f"{COUNT} pictures, {WORKERS} processes, median of {REPEATS}",
+            seed=None,
+            command="python benchmarks/protect_speed.py",
+            note=f"start-up included: {statistics.median(found.ours):.1f} s against "
+            f"{statistics.median(found.bare):.1f} s; against decode + encode of the pixelated pictures, which are "
+            f"quicker to encode: {found.hard_ratio:.1f}x" + ("" if found.ratio <= 1.5 else f". Falls short: {why}"),
+        )
 
 
 if __name__ == "__main__":

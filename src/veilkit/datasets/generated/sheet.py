@@ -46,7 +46,7 @@ def main() -> None:
     """Write the sheet of forty people to the file named on the command line."""
     if len(sys.argv) != 2:
         sys.exit("usage: python -m veilkit.datasets.generated.sheet OUT")
-    Image.fromarray(forty_people()).quantize(256, dither=Image.Dither.FLOYDSTEINBERG).save(sys.argv[1], optimize=True)
+    Image.fromarray(forty_people()).save(sys.argv[1], optimize=True)
 
 
 if __name__ == "__main__":
