@@ -114,7 +114,10 @@ def cuhk03() -> None:
     data = load_market1501(Path(root, "cuhk03-np"))
     weights = Path(os.environ.get("VEILKIT_WEIGHTS", Path(root).parent / "weights"))
     experts: dict[str, Embedder] = {name: load_expert(name) for name in ("histogram", "people")}
-    model = next((ROOT / "models").glob("cuhk03_*.safetensors"))
+    model = next((ROOT / "models").glob("cuhk03_*.safetensors"), None)
+    if model is None:
+        print("skipped: models/ holds no cuhk03_*.safetensors; docs/training.md says how to train one")
+        return
     experts["cuhk03"] = TorchEmbedder.load(
         model, name="cuhk03", licence="research only", source="models/", origin="models/", flip=True
     )
