@@ -111,3 +111,5 @@ def test_generate_writes_people_in_the_market_layout(tmp_path: Path) -> None:
     assert counts == {"bounding_box_train": 8, "query": 4, "bounding_box_test": 4}
     again = veilkit("generate", "people", tmp_path / "people")
     assert again.returncode == 2
+    assert "Error: " in again.stderr
+    assert str(tmp_path / "people") in again.stderr

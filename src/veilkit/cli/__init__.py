@@ -8,7 +8,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from veilkit.cli import attacks, audit, demo, experts, generate, methods, protect, train
+from veilkit.cli import attacks, audit, demo, experts, fit, generate, methods, protect, train
 from veilkit.errors import VeilkitError
 
 
@@ -38,6 +38,7 @@ app = typer.Typer(
 )
 app.command("protect")(protect.protect)
 app.command("audit")(audit.audit)
+app.command("fit")(fit.fit)
 app.add_typer(attacks.app, name="attacks")
 app.add_typer(generate.app, name="generate")
 app.add_typer(train.app, name="train")

@@ -23,7 +23,7 @@ def people(
     images: Annotated[int, typer.Option(min=2, help="Pictures of each person, over all cameras.")] = 8,
     cameras: Annotated[int, typer.Option(min=1, help="How many cameras.")] = 2,
     seed: Annotated[int, typer.Option(help="The same seed gives the same people, byte for byte.")] = 0,
-    workers: Annotated[int, typer.Option(min=1, help="Worker processes.", show_default="one per core")] = 0,
+    workers: Annotated[int | None, typer.Option(min=1, help="Worker processes.", show_default="one per core")] = None,
 ) -> None:
     """Generate pedestrians at 256x128 in the layout of Market-1501."""
     from veilkit.datasets.generated import generate_people

@@ -30,6 +30,7 @@ REFUSED = 3  # the exit code of a run that did all it could and refused some pic
 Source = Annotated[Path, typer.Argument(metavar="SRC", help="Folder of pictures, nested as it likes; never changed.")]
 Destination = Annotated[Path, typer.Argument(metavar="DST", help="Folder for the release: new, empty, or to resume.")]
 MethodName = Annotated[str, typer.Option("--method", help="How to protect: see `veilkit methods list`.")]
+Model = Annotated[Path | None, typer.Option(help="The file that `veilkit fit` wrote, for methods that learn.")]
 Preset = Annotated[str | None, typer.Option(help="A named configuration: see `veilkit methods show`.")]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting of the method; may be repeated.")
@@ -51,6 +52,7 @@ def protect(
     source: Source,
     destination: Destination,
     method: MethodName,
+    model: Model = None,
     preset: Preset = None,
     settings: Settings = None,
     key: KeyFile = None,
@@ -82,6 +84,7 @@ def protect(
         source,
         destination,
         method,
+        model=model,
         preset=preset,
         settings=parse_settings(settings or []),
         key=key,
@@ -93,11 +96,15 @@ def protect(
         limits=Limits(pixels=max_pixels),
     )
     refused = sum(outcome.refused.values())
-    typer.echo(f"{outcome.protected} pictures protected in {outcome.destination}")
+    done = "synthetic pictures made" if outcome.synthetic else "pictures protected"
+    typer.echo(f"{outcome.protected} {done} in {outcome.destination}")
     if outcome.new_key:
         typer.echo(f"A new key was made: {outcome.key_file}. Keep it secret, and apart from the release.")
     if outcome.passed_over:
-        typer.echo(f"{outcome.passed_over} other files passed over: their names are not those of pictures")
+        why = (
+            "they show nobody whom the model knows" if outcome.synthetic else "their names are not those of pictures"
+        )
+        typer.echo(f"{outcome.passed_over} other files passed over: {why}")
     if outcome.gone:
         typer.echo(f"{outcome.gone} pictures of the release are no longer in the source; they were kept")
     if refused:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from veilkit.types import Split
 
 app = typer.Typer(help="Train an expert.", no_args_is_help=True)
 
@@ -49,18 +54,67 @@ def reid(
     import torch
 
     from veilkit.configs import parse_settings, with_settings
-    from veilkit.datasets.folder import load_folder
-    from veilkit.datasets.labels import is_market_layout
-    from veilkit.datasets.market1501 import load_market1501
+    from veilkit.datasets.labelled import load_training_part
     from veilkit.training.reid import train_reid
     from veilkit.training.reid_config import RECIPES
 
     torch.set_num_threads(threads)
     changes = {**parse_settings(settings or []), "seed": seed} | ({"backbone": backbone} if backbone else {})
     config = with_settings(RECIPES[recipe], changes)
-    market = labels in ("auto", "market") and is_market_layout(data)
-    split = load_market1501(data).train if market else load_folder(data, labels)
+    split = load_training_part(data, labels)
     trained = train_reid(
         split, config, out, init=init, validation=validation, work_dir=work_dir or Path("runs") / out.stem
     )
     typer.echo(f"{len(split.identities)} people learned; the expert is {out} (SHA-256 {trained.sha256})")
+
+
+Synthetic = Annotated[
+    Path,
+    typer.Argument(metavar="SYNTHETIC", help="A folder with soft labels, or with --teacher any labelled folder."),
+]
+Teacher = Annotated[
+    Path | None, typer.Option(help="A pool of `veilkit fit fro`, whose logits on the pictures are matched.")
+]
+
+
+@app.command()
+def student(
+    synthetic: Synthetic,
+    out: Out,
+    teacher: Teacher = None,
+    backbone: Backbone = None,
+    init: Init = None,
+    settings: Settings = None,
+    labels: Labels = "auto",
+    seed: Seed = 0,
+    work_dir: WorkDir = None,
+    threads: Threads = 1,
+) -> None:
+    """Train a student on synthetic pictures by their soft labels; it becomes an expert like any other.
+
+    A stopped run goes on when the same command is given again.
+    """
+    import torch
+
+    from veilkit.configs import parse_settings, with_settings
+    from veilkit.training.student import STUDENT, load_synthetic, train_student
+
+    torch.set_num_threads(threads)
+    changes = {**parse_settings(settings or []), "seed": seed} | ({"backbone": backbone} if backbone else {})
+    config = with_settings(STUDENT, changes)
+    split, targets = load_synthetic(synthetic) if teacher is None else _taught(synthetic, teacher, labels)
+    trained = train_student(split, targets, config, out, work_dir=work_dir or Path("runs") / out.stem, init=init)
+    typer.echo(
+        f"A student of {len(split)} pictures and {targets.shape[1]} classes is {out} (SHA-256 {trained.sha256})"
+    )
+
+
+def _taught(folder: Path, teacher: Path, labels: str) -> tuple[Split, Tensor]:
+    """Any labelled folder, and the logits of a pool on its pictures."""
+    from veilkit.datasets.labelled import load_training_part
+    from veilkit.methods.fro import Fro
+    from veilkit.training.pixels import read_pixels
+
+    pool = Fro.load(teacher).pool
+    split = load_training_part(folder, labels)
+    return split, pool.logits(read_pixels(split, pool.size).float().div(255))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from veilkit.lookup import Lookup
-from veilkit.methods.base import Item, Method, bind
+from veilkit.methods.base import Item, Method, Synthesiser, bind
 from veilkit.methods.controls import Blur, Mask, Noise, Pixelate
+from veilkit.methods.fro import Fro
 from veilkit.methods.mixing import MixUp, Patches
 
-_ALL: tuple[type[Method[Any]], ...] = (Blur, Pixelate, Noise, Mask, MixUp, Patches)
+_ALL: tuple[type[Method[Any]], ...] = (Blur, Pixelate, Noise, Mask, MixUp, Patches, Fro)
 METHODS: Lookup[type[Method[Any]]] = Lookup("method", [(method.name, method) for method in _ALL])
 
-__all__ = ["METHODS", "Item", "Method", "bind"]
+__all__ = ["METHODS", "Item", "Method", "Synthesiser", "bind"]

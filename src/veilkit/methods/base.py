@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
+from torch import Tensor
+
 from veilkit.checkpoint import load_checkpoint, save_checkpoint
 from veilkit.configs import as_dict, digest, with_settings
+from veilkit.errors import DataError
 from veilkit.lookup import Lookup
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch, Release, Split
@@ -31,7 +35,8 @@ class Method(ABC, Generic[C]):
 
     A subclass sets the class attributes and writes `protect`. Where `mixes` is False, an image's result depends on
     that image alone. Where it is True, `groups` says which images are mixed, before any batching, and
-    `protect` is given exactly one group. `random` says whether another key gives another result.
+    `protect` is given exactly one group. `random` says whether another key gives another result. `learns` says
+    whether it must be fitted, or loaded from a model file, before it can protect. `unpaired` marks a `Synthesiser`.
     """
 
     name: ClassVar[str]
@@ -40,6 +45,8 @@ class Method(ABC, Generic[C]):
     presets: ClassVar[Mapping[str, Any]] = {}
     mixes: ClassVar[bool] = False
     random: ClassVar[bool] = False
+    learns: ClassVar[bool] = False
+    unpaired: ClassVar[bool] = False
 
     def __init__(self, config: C | None = None) -> None:
         self.config: C = self.default if config is None else config
@@ -55,8 +62,18 @@ class Method(ABC, Generic[C]):
         """All presets; "default" is always among them."""
         return Lookup(f"preset of {cls.name}", [("default", cls.default), *cls.presets.items()])
 
-    def fit(self, split: Split) -> Self:
-        """Learn from `split`. Nothing is learned unless a subclass says so."""
+    def reconfigured(self, preset: str | None = None, settings: Mapping[str, object] | None = None) -> Self:
+        """The same method, with what it has learned, under another preset or other settings."""
+        config = self.config if preset is None else self.preset_table()[preset]
+        changed = copy(self)
+        changed.config = with_settings(config, settings or {})
+        return changed
+
+    def fit(self, split: Split, *, work_dir: Path | None = None, init: Path | None = None) -> Self:
+        """Learn from `split`. Nothing is learned unless a subclass says so.
+
+        work_dir: where a subclass keeps its state, so that it goes on after a stop. init: weights to start from.
+        """
         return self
 
     def groups(self, items: Sequence[Item], *, rng: Randomness) -> Iterator[tuple[int, ...]]:
@@ -80,6 +97,41 @@ class Method(ABC, Generic[C]):
         """Read what `save` wrote."""
         checkpoint = load_checkpoint(path, kind=f"method/{cls.name}")
         return cls(with_settings(cls.default, checkpoint.config))
+
+
+class Synthesiser(Method[C]):
+    """A method whose pictures belong to no original: it is asked for pictures of people, not of pictures.
+
+    `plan` says whom each picture stands for, group by group; `synthesise` makes one group.
+    """
+
+    mixes = True
+    random = True
+    unpaired = True
+
+    @abstractmethod
+    def plan(self, counts: Mapping[str, int], *, rng: Randomness) -> list[tuple[str, ...]]:
+        """The people of each group, from the number of originals of each person."""
+
+    @abstractmethod
+    def synthesise(self, items: Sequence[str], people: Sequence[str], *, rng: Randomness) -> Release:
+        """One picture for each of `people`; every random value derives from `rng` and the items' names."""
+
+    @property
+    @abstractmethod
+    def classes(self) -> tuple[str, ...]:
+        """The people that soft labels speak of, in their order."""
+
+    @abstractmethod
+    def soft_labels(self, images: Tensor) -> Tensor:
+        """Logits (N, classes) of images (N, 3, H, W): what goes with the release."""
+
+    def protect(self, batch: ImageBatch, *, rng: Randomness) -> Release:
+        """As many synthetic pictures of the batch's people; its pixels are not looked at."""
+        people = [person for person in batch.identities if person is not None]
+        if len(people) < len(batch):
+            raise DataError(f"{self.name} makes pictures of known people, but some here are unknown; give labels")
+        return self.synthesise(batch.items, people, rng=rng)
 
 
 def bind(rng: Randomness, method: Method[Any]) -> Randomness:

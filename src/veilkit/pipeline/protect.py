@@ -6,8 +6,9 @@ import os
 import shutil
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,13 +16,14 @@ from veilkit.configs import as_dict
 from veilkit.datasets.folder import check_folder, walk
 from veilkit.datasets.labels import labeller
 from veilkit.errors import ConfigError, DataError, DestinationError, UsageError
-from veilkit.methods import METHODS, Item, Method, bind
+from veilkit.methods import METHODS, Item, Method, Synthesiser, bind
 from veilkit.pipeline.engines.local import LocalEngine
 from veilkit.pipeline.key import Key, read_or_create_key
 from veilkit.pipeline.ledger import Entry, Ledger
 from veilkit.pipeline.manifest import MANIFEST, SUMS, Manifest, write_sums
 from veilkit.pipeline.naming import SCRATCH, Names, kept_names, pseudonyms
 from veilkit.pipeline.reading import Limits
+from veilkit.pipeline.synthesis import count_people, grouped_tasks, planned, write_soft_labels
 from veilkit.pipeline.work import Job, Task, item_name
 from veilkit.pipeline.writing import SUFFIX, Format, write_atomically
 from veilkit.progress import Progress
@@ -30,7 +32,10 @@ from veilkit.version import __version__
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run did. `refused` counts pictures by reason; `refusals` is the private list that names them."""
+    """What a run did. `refused` counts pictures by reason; `refusals` is the private list that names them.
+
+    synthetic: the pictures belong to no original; `passed_over` then counts what shows nobody whom the method knows.
+    """
 
     destination: Path
     key_file: Path | None
@@ -41,6 +46,7 @@ class Outcome:
     gone: int
     refused: Mapping[str, int]
     refusals: Path | None
+    synthetic: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +77,12 @@ def protect(
     image_format: Format = "png",
     workers: int = 0,
     limits: Limits | None = None,
+    model: str | Path | None = None,
 ) -> Outcome:
     """Protect every picture below `source` and write the release to `destination`.
 
     method: a name of the table of methods (with `preset` and `settings`), or a method of your own.
+    model: the file of a method that has learned something (`veilkit fit`).
     key: a secret key file, made if absent; by default `DESTINATION.private/key`. seed: a public seed in its place.
     names: "pseudonyms", or "kept" for the pictures' own paths. labels: who is in a picture (see `datasets.labels`).
     workers: processes to work in; 0 works in this one.
@@ -82,7 +90,7 @@ def protect(
     A run that was stopped goes on when it is called again; what is done and unchanged is not done again. Pictures
     that cannot be read are refused one by one, and the rest is done.
     """
-    chosen = _method(method, preset, settings)
+    chosen = _method(method, preset, settings, model)
     places = _places(Path(source), Path(destination), key, seed)
     if names not in get_args(Names) or image_format not in SUFFIX or workers < 0:
         raise ConfigError("names must be pseudonyms or kept, image_format png or jpeg, and workers at least 0")
@@ -91,7 +99,8 @@ def protect(
     try:
         with Ledger(_ledger_file(places, secret)) as ledger:
             _open_release(places, ledger, chosen, image_format, names)
-            passed_over = _enrol(places, ledger, secret, names, labels, image_format)
+            enrol = _enrol_synthetic if isinstance(chosen, Synthesiser) else _enrol
+            passed_over = enrol(places, ledger, secret, names, labels, image_format, chosen)
             (places.destination / MANIFEST).unlink(missing_ok=True)  # it stands only in a finished release
             job = Job(
                 chosen, secret.randomness, places.source, places.destination, places.scratch, image_format,
@@ -112,6 +121,7 @@ def protect(
                 ledger.gone(),
                 dict(refused.most_common()),
                 refusals if refused else None,
+                isinstance(chosen, Synthesiser),
             )
     except OSError as error:
         raise DestinationError(f"the run cannot go on: {error.strerror}") from None
@@ -119,12 +129,26 @@ def protect(
         raise DestinationError(f"the ledger in {places.private} cannot be written: {error}") from None
 
 
-def _method(method: str | Method[Any], preset: str | None, settings: Mapping[str, object] | None) -> Method[Any]:
-    if isinstance(method, str):
-        return METHODS[method].configured(preset, settings)
-    if preset is not None or settings:
-        raise UsageError("preset and settings go with a method's name; configure your own method before")
-    return method
+def _method(
+    method: str | Method[Any],
+    preset: str | None,
+    settings: Mapping[str, object] | None,
+    model: str | Path | None,
+) -> Method[Any]:
+    if not isinstance(method, str):
+        if preset is not None or settings or model is not None:
+            raise UsageError("preset, settings and model go with a method's name; configure your own method before")
+        return method
+    kind = METHODS[method]
+    if not kind.learns:
+        if model is not None:
+            raise UsageError(f"{method} learns nothing, so it takes no model; leave it out")
+        return kind.configured(preset, settings)
+    if model is None:
+        raise UsageError(
+            f"{method} must learn before it protects: `veilkit fit {method} DATA --out FILE` and --model"
+        )
+    return kind.load(Path(model)).reconfigured(preset, settings)
 
 
 def _places(source: Path, destination: Path, key: str | Path | None, seed: int | None) -> _Places:
@@ -179,7 +203,15 @@ def _open_release(places: _Places, ledger: Ledger, method: Method[Any], image_fo
         raise DestinationError(f"{places.destination} cannot be written: {error.strerror}") from None
 
 
-def _enrol(places: _Places, ledger: Ledger, secret: Key, names: Names, labels: str, image_format: Format) -> int:
+def _enrol(
+    places: _Places,
+    ledger: Ledger,
+    secret: Key,
+    names: Names,
+    labels: str,
+    image_format: Format,
+    method: Method[Any],
+) -> int:
     """Note every picture of the source in the ledger; returns how many other files were passed over."""
     label, suffix, passed_over = labeller(labels, places.source), SUFFIX[image_format], 0
 
@@ -199,8 +231,35 @@ def _enrol(places: _Places, ledger: Ledger, secret: Key, names: Names, labels: s
     return passed_over
 
 
+def _enrol_synthetic(
+    places: _Places,
+    ledger: Ledger,
+    secret: Key,
+    names: Names,
+    labels: str,
+    image_format: Format,
+    method: Method[Any],
+) -> int:
+    """Note every picture that is to be made; returns how many files of the source were passed over."""
+    assert isinstance(method, Synthesiser)
+    counts, unknown, others = count_people(places.source, labels)
+    if not counts:
+        raise DataError(
+            f"{method.name} makes pictures of people, but nobody is labelled below {places.source}: "
+            "say who is in a picture with labels"
+        )
+    rng = bind(secret.randomness, method)
+    ledger.enrol(planned(method, counts, secret, rng, names, SUFFIX[image_format]))
+    strangers = sum(count for person, count in counts.items() if person not in method.classes)
+    return unknown + others + strangers
+
+
 def _work(job: Job, ledger: Ledger, workers: int) -> None:
     with LocalEngine(job, workers) as engine:
+        if isinstance(job.method, Synthesiser):
+            with Progress(ledger.count(), "synthesising") as progress:
+                engine.run(grouped_tasks(ledger), _recorder(ledger, progress))
+            return
         if job.method.mixes:
             checks = (Task((entry,), check=True) for entry in ledger.entries())
             with Progress(ledger.count(), "checking") as progress:
@@ -233,8 +292,13 @@ def _close_release(
     places: _Places, ledger: Ledger, secret: Key, method: Method[Any], image_format: Format, names: Names
 ) -> None:
     """Write hashes and manifest; from here on the release is finished."""
-    done = ((entry.output, entry.output_sha256 or "") for entry in ledger.entries("done", present=False))
+    done: Iterable[tuple[str, str]] = (
+        (entry.output, entry.output_sha256 or "") for entry in ledger.entries("done", present=False)
+    )
     try:
+        if isinstance(method, Synthesiser):
+            labels = write_soft_labels(method, ledger, secret, names, places.destination, places.scratch)
+            done = chain(done, [labels])
         draft = places.scratch / SUMS
         sums = write_sums(draft, done)
         draft.replace(places.destination / SUMS)

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from veilkit.errors import DataError, DestinationError, RefusedImage, VeilkitError
-from veilkit.methods import Method, bind
+from veilkit.methods import Method, Synthesiser, bind
 from veilkit.pipeline.ledger import Entry
 from veilkit.pipeline.reading import Limits, decode, read_bytes, sha256
 from veilkit.pipeline.writing import Format, encode, to_pixels, write_atomically
@@ -65,6 +65,8 @@ class Worker:
 
     def run(self, task: Task) -> tuple[Entry, ...]:
         """What became of each picture of the task. Only a destination that cannot be written raises."""
+        if isinstance(self.job.method, Synthesiser):
+            return self._synthesise(self.job.method, task.entries)
         read: list[tuple[Entry, bytes]] = []
         refused: list[Entry] = []
         for entry in task.entries:
@@ -91,6 +93,23 @@ class Worker:
             reason = "a picture that it was to be mixed with has changed: run the same command again"
             return (*(refused_entry(entry, reason) for entry, _ in decoded), *refused)
         return (*kept, *(self._protect(decoded) if decoded else ()), *refused)
+
+    def _synthesise(self, method: Synthesiser[Any], entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+        """Make the pictures of one group, unless the release already holds them all."""
+        recipes = self._recipes(list(entries))
+        if all(self._is_kept(entry, recipe) for entry, recipe in zip(entries, recipes, strict=True)):
+            return entries
+        people = [entry.identity or "" for entry in entries]
+        images = method.synthesise([entry.source for entry in entries], people, rng=self._rng).images
+        assert images is not None
+        done = []
+        for entry, image, recipe in zip(entries, images, recipes, strict=True):
+            data = encode(to_pixels(image), self.job.image_format)
+            write_atomically(self.job.destination / entry.output, data, self.job.scratch)
+            done.append(
+                dataclasses.replace(entry, state="done", recipe=recipe, output_sha256=sha256(data), reason=None)
+            )
+        return tuple(done)
 
     def _recipes(self, entries: list[Entry]) -> list[str]:
         """For each picture a hash of all that its result depends on, except for the key."""

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from veilkit.networks.reid import save_reid
+from torch import Tensor
+
+from veilkit.errors import ConfigError
+from veilkit.networks.reid import ReidNetwork, save_reid
 from veilkit.progress import Progress
 from veilkit.rng import Randomness
 from veilkit.training.allocator import keep_memory
@@ -49,6 +52,7 @@ def train_reid(
     *,
     work_dir: Path,
     init: Path | None = None,
+    targets: Tensor | None = None,
     validation: float = 0.0,
     validate_every: int = 5,
     half: bool = True,
@@ -56,13 +60,38 @@ def train_reid(
 ) -> ReidTraining:
     """Train on the labelled people of `train` and write the embedding network to `out`.
 
-    work_dir: where the state is kept after each epoch; a run found there goes on, provided it is the same one.
-    init: a backbone file (see models/convert_imagenet.py). validation: share of the people that is set aside to watch
-    Rank-1 and mAP every `validate_every` epochs. half: store the weights in 16 bits.
+    half: store the weights in 16 bits. All else is as in `train_network`.
     """
+    network, validations = train_network(
+        train, config, work_dir=work_dir, init=init, targets=targets, validation=validation,
+        validate_every=validate_every, stream=stream,
+    )  # fmt: skip
+    return ReidTraining(save_reid(out, network, half=half), validations)
+
+
+def train_network(
+    train: Split,
+    config: ReidConfig,
+    *,
+    work_dir: Path,
+    init: Path | None = None,
+    targets: Tensor | None = None,
+    validation: float = 0.0,
+    validate_every: int = 5,
+    stream: TextIO | None = None,
+) -> tuple[ReidNetwork, tuple[Validation, ...]]:
+    """Train on the labelled people of `train`; the network comes with its classifier, people in sorted order.
+
+    work_dir: where the state is kept after each epoch; a run found there goes on, provided it is the same one.
+    init: a backbone file (see models/convert_imagenet.py). targets: a teacher's logits (N, C) on the images, which
+    are matched in place of the labels. validation: share of the people that is set aside to watch Rank-1 and mAP
+    every `validate_every` epochs.
+    """
+    if targets is not None and validation:
+        raise ConfigError("with soft targets no people can be set aside for validation: the teacher knows them all")
     keep_memory()
     watch = _Watch(hold_out(train, validation, Randomness.from_seed(config.seed)), config) if validation else None
-    run = ReidRun(watch.people.train if watch else train, config, init)
+    run = ReidRun(watch.people.train if watch else train, config, init, targets)
     state = Path(work_dir) / "state.safetensors"
     if state.exists():
         run.restore(state)
@@ -75,7 +104,7 @@ def train_reid(
             if watch and (run.epoch % validate_every == 0 or run.epoch == config.epochs):
                 validations.append(watch.validate(run))
                 progress.say(str(validations[-1]))
-    return ReidTraining(save_reid(out, run.averaged(), half=half), tuple(validations))
+    return run.averaged(), tuple(validations)
 
 
 def _train_epoch(run: ReidRun, progress: Progress) -> None:

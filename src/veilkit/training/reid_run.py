@@ -32,9 +32,15 @@ STATE_KIND = "reid-training"
 
 
 class ReidRun:
-    """A run between two epochs, `epoch` of which are done."""
+    """A run between two epochs, `epoch` of which are done.
 
-    def __init__(self, train: Split, config: ReidConfig, init: Path | None = None) -> None:
+    targets: logits (N, C) of a teacher on each image of `train`, to be matched in place of the labels, which then
+    only fill the batches.
+    """
+
+    def __init__(
+        self, train: Split, config: ReidConfig, init: Path | None = None, targets: Tensor | None = None
+    ) -> None:
         if any(record.identity is None for record in train.records):
             raise DataError(f"expected an identity for each image of the {train.name!r} split, but some have none")
         if config.frozen and init is None:
@@ -42,20 +48,26 @@ class ReidRun:
                 f"frozen={config.frozen} keeps the first parts of the backbone as they start, "
                 "which needs weights to start from; give some, or set frozen to 0"
             )
+        if targets is not None and (targets.ndim != 2 or len(targets) != len(train)):
+            raise DataError(f"expected soft targets of shape ({len(train)}, classes), but got {tuple(targets.shape)}")
         people = {name: label for label, name in enumerate(train.identities)}
+        classes = len(people) if targets is None else targets.shape[1]
         self.config = config
         self.epoch = 0
         self._steps = 0
         self._rng = Randomness.from_seed(config.seed).child("reid")
         self._labels = torch.tensor([people[str(record.identity)] for record in train.records])
+        self._targets = targets
         self._pixels = read_pixels(train, config.stored or config.size)
         self._sampler = PKSampler(tuple(self._labels.tolist()), config.identities, config.images)
         self._schedule = Schedule(config.epochs, config.warmup, config.decay)
         with torch.random.fork_rng():  # torch's layers start from its global generator
             torch.manual_seed(self._rng.child("start").integer(0, 2**63))
-            self._network = ReidNetwork(_network_config(config, len(people)))
-            self._centres = Centres(len(people), config.reduced or self._network.backbone.channels)
+            self._network = ReidNetwork(_network_config(config, classes))
+            self._centres = Centres(classes, config.reduced or self._network.backbone.channels)
         self._fingerprint = _fingerprint(train, config)
+        if targets is not None:
+            self._fingerprint["targets"] = hashlib.sha256(targets.float().contiguous().numpy().tobytes()).hexdigest()
         if init is not None:
             self._fingerprint["init"] = _start_from(self._network, init, config.backbone)
         channels_last(self._network)
@@ -78,11 +90,7 @@ class ReidRun:
         labels = self._labels[positions]
         self._train_mode()
         output = self._network(images, config.size_at(self.epoch))
-        handicap = config.cosine * config.margin * F.one_hot(labels, output.logits[0].shape[1])
-        losses = [
-            F.cross_entropy(logits - handicap, labels, label_smoothing=config.smoothing) for logits in output.logits
-        ]
-        loss = torch.stack(losses).mean()
+        loss = torch.stack([self._identity_loss(logits, positions) for logits in output.logits]).mean()
         if config.triplet:
             loss = loss + config.triplet * weighted_regularised_triplet(output.pooled[0], labels)
         self._adam.zero_grad(set_to_none=True)
@@ -135,6 +143,17 @@ class ReidRun:
         unpack_optimizer(self._adam, of_prefix("adam", saved.tensors))
         for name, value in of_prefix("average", saved.tensors).items():
             self._average.tensors[name].copy_(value)
+
+    def _identity_loss(self, logits: Tensor, positions: NDArray[np.int64]) -> Tensor:
+        """Cross-entropy to the labels, or the divergence KL(teacher || student) from the soft targets."""
+        config = self.config
+        if self._targets is not None:
+            teacher = (self._targets[positions] / config.temperature).log_softmax(1)
+            student = (logits / config.temperature).log_softmax(1)
+            return F.kl_div(student, teacher, reduction="batchmean", log_target=True) * config.temperature**2
+        labels = self._labels[positions]
+        handicap = config.cosine * config.margin * F.one_hot(labels, logits.shape[1])
+        return F.cross_entropy(logits - handicap, labels, label_smoothing=config.smoothing)
 
     def _train_mode(self) -> None:
         self._network.train()

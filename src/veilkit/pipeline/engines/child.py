@@ -7,6 +7,7 @@ end is closed, and answers each.
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import sys
 from contextlib import suppress
@@ -23,7 +24,7 @@ def work(connection: Socket) -> None:
     """Answer one caller until it is gone."""
     with suppress(EOFError, ConnectionResetError, BrokenPipeError):
         try:
-            worker = Worker(connection.recv())
+            worker = Worker(pickle.loads(connection.recv()))  # noqa: S301 - from our own parent process
         except (AttributeError, ImportError) as error:
             told = f"the method cannot be sent to worker processes ({error}): define it in a module, or use workers=0"
             connection.send(UsageError(told))

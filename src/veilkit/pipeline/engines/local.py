@@ -6,6 +6,7 @@ A decoder that crashes on a hostile file takes one worker with it, not the run.
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -135,7 +136,8 @@ class _Process:
     def start(self) -> None:
         try:
             self._number, self.connection = self._server.fork()
-            self._send(self._job)
+            # As bytes: otherwise torch sends a method's weights through shared memory, which needs the same parent.
+            self._send(pickle.dumps(self._job))
             answer = self.connection.recv()
         except (EOFError, OSError):
             raise WorkerError("worker processes cannot be started: is there enough memory?") from None

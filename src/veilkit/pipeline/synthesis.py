@@ -1,0 +1,102 @@
+"""A release whose pictures belong to no original: what is to be made, and the soft labels that go with it."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from veilkit.datasets.folder import walk
+from veilkit.datasets.labels import labeller
+from veilkit.datasets.soft_labels import SOFT_LABELS, SoftLabels
+from veilkit.errors import DataError
+from veilkit.methods import Synthesiser
+from veilkit.pipeline.key import Key
+from veilkit.pipeline.ledger import Entry, Ledger
+from veilkit.pipeline.naming import RESERVED, Names
+from veilkit.pipeline.reading import Limits, decode, read_bytes, sha256
+from veilkit.pipeline.work import Task
+from veilkit.pipeline.writing import write_atomically
+from veilkit.progress import Progress
+from veilkit.rng import Randomness
+
+_BATCH = 256
+
+
+def count_people(source: Path, labels: str) -> tuple[Counter[str], int, int]:
+    """Originals of each person; how many show nobody known, and how many files are no pictures."""
+    label, counts, unknown, others = labeller(labels, source), Counter[str](), 0, 0
+    for path, is_image in walk(source):
+        identity = label(path)[0] if is_image else None
+        if not is_image:
+            others += 1
+        elif identity is None:
+            unknown += 1
+        else:
+            counts[identity] += 1
+    return counts, unknown, others
+
+
+def planned(
+    method: Synthesiser[Any], counts: Counter[str], secret: Key, rng: Randomness, names: Names, suffix: str
+) -> Iterator[Entry]:
+    """An entry for each picture to be made, in a folder for each person."""
+    for group, people in enumerate(method.plan(counts, rng=rng)):
+        for position, person in enumerate(people):
+            source = f"group {group}/{position}/{person}"
+            folder = class_name(person, secret, names)
+            yield Entry(source, f"{folder}/{secret.pseudonym(source)}{suffix}", person)
+
+
+def class_name(person: str, secret: Key, names: Names) -> str:
+    """The folder of a person's synthetic pictures."""
+    if names == "pseudonyms":
+        return secret.pseudonym(f"person {person}")
+    if "/" in person or person in RESERVED or person.startswith("."):
+        raise DataError("with kept names a person's name must do for a folder, but one does not: use pseudonyms")
+    return person
+
+
+def grouped_tasks(ledger: Ledger) -> Iterator[Task]:
+    """The groups, whose pictures are made together."""
+    groups: dict[int, list[tuple[int, Entry]]] = {}
+    for entry in ledger.entries():
+        group, position, _ = entry.source.removeprefix("group ").split("/", 2)
+        groups.setdefault(int(group), []).append((int(position), entry))
+    for _, members in sorted(groups.items()):
+        yield Task(tuple(entry for _, entry in sorted(members, key=lambda each: each[0])))
+
+
+def write_soft_labels(
+    method: Synthesiser[Any], ledger: Ledger, secret: Key, names: Names, destination: Path, scratch: Path
+) -> tuple[str, str]:
+    """Write the classifier's logits on the pictures as they were saved; returns the file's name and SHA-256."""
+    files = [entry.output for entry in ledger.entries("done", present=False)]
+    parts = []
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # the number of threads may change the last bits
+    try:
+        with torch.inference_mode(), Progress(len(files), "labelling") as progress:
+            for start in range(0, len(files), _BATCH):
+                part = files[start : start + _BATCH]
+                pixels = np.stack([decode(read_bytes(destination / file, Limits()), Limits()) for file in part])
+                images = torch.from_numpy(pixels).permute(0, 3, 1, 2).float().div(255)
+                parts.append(method.soft_labels(images).numpy())
+                progress.advance(len(part))
+    finally:
+        torch.set_num_threads(threads)
+    classes = tuple(class_name(person, secret, names) for person in method.classes)
+    logits = np.concatenate(parts) if parts else np.empty((0, len(classes)), np.float32)
+    order = np.argsort(np.array(classes))  # the classifier's own order is that of the people's names
+    data = SoftLabels(
+        tuple(os.fsencode(file).decode("utf-8", "replace") for file in files),
+        tuple(classes[index] for index in order),
+        logits[:, order],
+    ).encode()
+    write_atomically(destination / SOFT_LABELS, data, scratch)
+    return SOFT_LABELS, sha256(data)

@@ -1,0 +1,45 @@
+"""Knowledge replay (FRO, Eq. 7): a student learns from pictures and a teacher's logits on them, never from labels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TextIO
+
+import torch
+from torch import Tensor
+
+from veilkit.datasets.augment import AugmentConfig
+from veilkit.datasets.folder import load_folder
+from veilkit.datasets.soft_labels import SOFT_LABELS, read_soft_labels
+from veilkit.errors import DataError
+from veilkit.training.reid import ReidTraining, train_reid
+from veilkit.training.reid_config import PLAIN, ReidConfig
+from veilkit.types import Split
+
+STUDENT: ReidConfig = replace(
+    PLAIN, backbone="mobilenetv2", epochs=30, augment=AugmentConfig(erase=0.0)
+)  # the pool's own recipe, with soft targets
+
+
+def load_synthetic(folder: Path) -> tuple[Split, Tensor]:
+    """A synthetic folder: its pictures, each labelled by its own folder, and the logits (N, C) that go with them."""
+    labels = read_soft_labels(folder)
+    if labels is None:
+        raise DataError(f"{folder} holds no {SOFT_LABELS}; give a teacher whose logits on the pictures are matched")
+    split = load_folder(folder, "folder", "synthetic")
+    return split, torch.from_numpy(labels.of([record.path for record in split.records]))
+
+
+def train_student(
+    split: Split,
+    targets: Tensor,
+    config: ReidConfig,
+    out: Path,
+    *,
+    work_dir: Path,
+    init: Path | None = None,
+    stream: TextIO | None = None,
+) -> ReidTraining:
+    """Train a student on `split` by KL(teacher || student) and write it as an expert; resumable as `train_reid`."""
+    return train_reid(split, config, out, work_dir=work_dir, init=init, targets=targets, stream=stream)
