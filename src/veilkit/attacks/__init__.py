@@ -4,13 +4,34 @@ from __future__ import annotations
 
 from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
 from veilkit.attacks.gated import Trial, run_gated
+from veilkit.attacks.jigsaw import Jigsaw
 from veilkit.attacks.linkage import Linkage
 from veilkit.attacks.mean_image import MeanImage
 from veilkit.attacks.own_original import OwnOriginal
 from veilkit.attacks.stock_recogniser import StockRecogniser
+from veilkit.attacks.unmix import Unmix
+from veilkit.attacks.unpaired import LabelledPictures, UnpairedAttack, UnpairedNeed, UnpairedRelease, UnpairedTarget
+from veilkit.attacks.unpaired_gated import UnpairedTrial, run_unpaired
+from veilkit.attacks.unpaired_table import UNPAIRED_ATTACKS
 from veilkit.lookup import Lookup
 
-_ALL: tuple[type[Attack], ...] = (StockRecogniser, Linkage, OwnOriginal, MeanImage)
+_ALL: tuple[type[Attack], ...] = (StockRecogniser, Linkage, OwnOriginal, MeanImage, Jigsaw, Unmix)
 ATTACKS: Lookup[type[Attack]] = Lookup("attack", [(attack.name, attack) for attack in _ALL])
 
-__all__ = ["ATTACKS", "Attack", "AttackTarget", "Need", "Oracle", "Trial", "run_gated"]
+__all__ = [
+    "ATTACKS",
+    "UNPAIRED_ATTACKS",
+    "Attack",
+    "AttackTarget",
+    "LabelledPictures",
+    "Need",
+    "Oracle",
+    "Trial",
+    "UnpairedAttack",
+    "UnpairedNeed",
+    "UnpairedRelease",
+    "UnpairedTarget",
+    "UnpairedTrial",
+    "run_gated",
+    "run_unpaired",
+]

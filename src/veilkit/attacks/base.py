@@ -104,6 +104,14 @@ class Attack(ABC):
         """Learn from the protection as a callable and from public pictures. L0 attackers learn nothing."""
         return self
 
+    def told(self, evidence: Evidence) -> Self:
+        """Take from the evidence on a release what the gates cannot show: a grid, a ratio. Nothing by default.
+
+        Gates attack pictures that were never protected. A fresh attacker that would find nothing to undo there is
+        told what a manifest would tell; then its answer can be judged.
+        """
+        return self
+
     @abstractmethod
     def run(self, target: AttackTarget) -> Evidence:
         """Attack; the target has all that the attack needs. Gates are applied by `gated.run_gated`."""

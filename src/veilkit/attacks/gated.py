@@ -55,7 +55,7 @@ def run_gated(
     evidence = attack.fit(oracle, public).run(target)
     if attack.baseline or not evidence.applicable:
         return evidence
-    reasons, details = _gates(make, trial or Trial.of(target), oracle, public)
+    reasons, details = _gates(lambda: make().told(evidence), trial or Trial.of(target), oracle, public)
     return replace(evidence, invalid=reasons, details={**evidence.details, "gates": details})
 
 
