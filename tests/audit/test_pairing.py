@@ -70,6 +70,18 @@ def test_the_key_of_another_release_is_told(tmp_path: Path) -> None:
     assert "--key" in notes[0]
 
 
+def test_a_release_with_kept_names_needs_no_key_but_the_wrong_one_is_told(tmp_path: Path) -> None:
+    key, _ = read_or_create_key(tmp_path / "one")
+    read_or_create_key(tmp_path / "two")
+    facts = manifest(seed=None, key_commitment=key.commitment(), reproducible_by="the key's holder", names="kept")
+    for given in (None, tmp_path / "one"):
+        assert choose_key(tmp_path, facts, given, None) == (None, ())
+    unused, notes = choose_key(tmp_path, facts, tmp_path / "two", None)
+    assert unused is None
+    assert "not the one that this release was made with" in notes[0]
+    assert "names were kept" in notes[0]
+
+
 def test_a_public_seed_is_found_in_the_manifest(tmp_path: Path) -> None:
     found, notes = choose_key(tmp_path, manifest(), None, None)
     assert found is not None

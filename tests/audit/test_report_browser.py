@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,11 +10,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from report_browser import NoBrowserError, chromium, visit
 from tests.audit.folders import blur, changed, plain
 from veilkit.audit import AuditResult, run_audit
 
 pytestmark = [pytest.mark.browser]
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
 @pytest.fixture(scope="module")
@@ -29,27 +28,19 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> tuple[AuditResult, Path]
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[object]:
-    if CHROMIUM is None:
-        pytest.skip("no Chromium found (chromium, chromium-browser, google-chrome)")
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with playwright.sync_playwright() as running:
-        opened = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield opened
-        opened.close()
+    try:
+        with chromium() as opened:
+            yield opened
+    except NoBrowserError as error:
+        pytest.skip(str(error))
 
 
 def test_it_opens_offline_without_errors_and_asks_for_nothing(browser, report: tuple[AuditResult, Path]) -> None:
     result, file = report
-    context = browser.new_context(offline=True, viewport={"width": 1100, "height": 1400})
-    page = context.new_page()
-    said: list[str] = []
-    asked: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(file.as_uri())
-    assert said == []
-    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+    seen = visit(browser, file, viewport={"width": 1100, "height": 1400})
+    page = seen.page
+    assert seen.said == []
+    assert seen.asked == []
     assert result.summary
     for finding in result.summary:
         assert page.get_by_text(finding.text.replace(" %", "\u00a0%")).first.is_visible()
@@ -57,12 +48,18 @@ def test_it_opens_offline_without_errors_and_asks_for_nothing(browser, report: t
     pixels = np.asarray(Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("L"))
     assert pixels.std() > 5  # something is drawn
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    context.close()
+
+
+def test_a_page_that_is_not_silent_is_noticed(browser, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text('<img src="other.png"><img src="http://nowhere.invalid/x.png"><script>throw Error("no")</script>')
+    seen = visit(browser, page)
+    assert {url.rpartition("/")[2] for url in seen.asked} == {"other.png", "x.png"}
+    assert any("no" in said for said in seen.said)
 
 
 def test_details_open_with_the_keyboard(browser, report: tuple[AuditResult, Path]) -> None:
-    page = browser.new_context(offline=True).new_page()
-    page.goto(report[1].as_uri())
+    page = visit(browser, report[1]).page
     reached: list[str] = []
     for _ in range(40):
         page.keyboard.press("Tab")
@@ -77,8 +74,7 @@ def test_details_open_with_the_keyboard(browser, report: tuple[AuditResult, Path
 
 
 def test_every_picture_and_figure_has_a_text(browser, report: tuple[AuditResult, Path]) -> None:
-    page = browser.new_context(offline=True).new_page()
-    page.goto(report[1].as_uri())
+    page = visit(browser, report[1]).page
     assert page.locator("img").count() == 16
     assert page.locator("img:not([alt]), img[alt='']").count() == 0
     figures = page.locator("svg[role=img]")
@@ -91,13 +87,9 @@ def test_every_picture_and_figure_has_a_text(browser, report: tuple[AuditResult,
 
 
 def test_it_fits_a_phone_and_follows_the_dark(browser, report: tuple[AuditResult, Path]) -> None:
-    light, dark = (
-        browser.new_context(offline=True, viewport={"width": 390, "height": 800}, color_scheme=scheme).new_page()
-        for scheme in ("light", "dark")
-    )
     brightness = []
-    for page in (light, dark):
-        page.goto(report[1].as_uri())
+    for scheme in ("light", "dark"):
+        page = visit(browser, report[1], viewport={"width": 390, "height": 800}, color_scheme=scheme).page
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
         brightness.append(np.asarray(Image.open(io.BytesIO(page.screenshot())).convert("L")).mean())
     assert brightness[0] > 180

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tests.audit.folders import blur, changed, grey, market, noise, person, plai
 from veilkit.audit import AuditResult, read_audit, run_audit
 from veilkit.errors import DataError, UsageError
 from veilkit.experts import load_expert
+from veilkit.experts.base import ExpertInfo
 from veilkit.experts.histogram import HistogramEmbedder
 from veilkit.pipeline.protect import protect
 
@@ -40,7 +42,7 @@ def test_where_nothing_is_protected_all_settings_agree(tmp_path: Path) -> None:
     assert ssim.value == pytest.approx(1.0, abs=1e-3)
     assert any("24 protected pictures equal their originals" in note for note in result.notes)
     assert any(each.what == "PSNR" for each in result.unmeasured)
-    assert result.invalid == {}
+    assert not {"stock_recogniser", "linkage", "own_original"} & result.invalid.keys()
 
 
 def test_noise_leaves_chance_and_blur_less_than_before(tmp_path: Path) -> None:
@@ -109,7 +111,8 @@ def test_one_person_only(tmp_path: Path) -> None:
     result = audit(originals, changed(originals, tmp_path / "p", blur))
     assert not result.curves
     assert any("one person only" in each.why for each in result.unmeasured)
-    assert set(result.not_applicable) == {"stock_recogniser", "linkage"}
+    assert {"stock_recogniser", "linkage"} <= result.not_applicable.keys()
+    assert "own_original" not in result.not_applicable
     ssim = result.score("images", "protected to original", "SSIM")
     assert ssim is not None
     assert ssim.low is None
@@ -202,11 +205,52 @@ def test_audits_may_share_a_cache(tmp_path: Path) -> None:
     assert counts[1] == counts[0] - 12  # the originals were known
 
 
+def test_features_are_kept_apart_by_all_that_they_depend_on(tmp_path: Path) -> None:
+    """One weights file with and without mirror images: neither may be given the other's features."""
+    originals = plain(tmp_path / "o", people=4)
+    release = changed(originals, tmp_path / "p", noise)
+    experts = [Halves(flip=flip) for flip in (False, True)]
+    apart = [
+        run_audit(originals, release, expert=each, judge=each, out=tmp_path / f"apart{number}")
+        for number, each in enumerate(experts)
+    ]
+    shared = [
+        run_audit(originals, release, expert=each, judge=each, cache=tmp_path / "shared", out=tmp_path / f"s{number}")
+        for number, each in enumerate(experts)
+    ]
+    assert shared == apart
+    assert apart[0].measurements != apart[1].measurements
+    assert [result.expert.flip for result in apart] == [False, True]
+    both = run_audit(originals, release, expert=experts[0], judge=experts[1], out=tmp_path / "both")
+    assert not both.independent  # the same weights all the same
+    for by, alone in (("expert", apart[0]), ("judge", apart[1])):
+        found = [m.score.value for m in both.measurements if m.by == by]
+        assert found == [m.score.value for m in alone.measurements if m.by == by]
+    report = (tmp_path / "both" / "report.html").read_text()
+    assert report.count("each averaged with its mirror image’s") == 1
+
+
 def test_the_audit_never_lies_among_the_pictures(tmp_path: Path) -> None:
     originals = plain(tmp_path / "o", people=2)
     release = changed(originals, tmp_path / "p", same)
     with pytest.raises(UsageError, match="must lie apart"):
         audit(originals, release, out=release / "audit")
+
+
+class Halves(HistogramEmbedder):
+    """The histogram of the left half of a picture; with flip, averaged with the right half's."""
+
+    def __init__(self, flip: bool) -> None:
+        self.flip = flip
+
+    @property
+    def info(self) -> ExpertInfo:
+        return dataclasses.replace(super().info, name="halves", flip=self.flip)
+
+    def embed(self, images: torch.Tensor) -> torch.Tensor:
+        half = images.shape[3] // 2
+        left = super().embed(images[..., :half])
+        return (left + super().embed(images.flip(3)[..., :half])) / 2 if self.flip else left
 
 
 class Counting(HistogramEmbedder):
@@ -271,8 +315,6 @@ def test_judge_and_expert_of_one_model_are_marked(tmp_path: Path) -> None:
     class Other(HistogramEmbedder):
         @property
         def info(self):
-            import dataclasses
-
             return dataclasses.replace(super().info, name="other", sha256="1" * 64)
 
     assert run_audit(originals, release, expert=load_expert("histogram"), judge=Other()).independent

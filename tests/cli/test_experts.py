@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from veilkit.cli.experts import app
 from veilkit.errors import CheckpointError, ConfigError, UnknownNameError
+from veilkit.experts import load_expert
 from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig, save_reid
 
 
@@ -52,6 +53,14 @@ def test_add_list_show_remove(model: Path, tmp_path: Path) -> None:
 
     assert run("remove", "walkers") == "walkers removed\n"
     assert "walkers" not in run("list")
+
+
+def test_mirror_images_are_asked_for_and_shown(model: Path) -> None:
+    run("add", model, "--name", "both", "--licence", "MIT", "--flip")
+    run("add", model, "--name", "one", "--licence", "MIT")
+    assert "mirror image   averaged with the picture's own features" in run("show", "both")
+    assert "mirror image   not looked at" in run("show", "one")
+    assert (load_expert("both").info.flip, load_expert("one").info.flip) == (True, False)
 
 
 def test_built_in_experts_are_listed_and_shown() -> None:

@@ -60,6 +60,57 @@ def test_a_trained_expert_is_added_and_loaded(reid_file: Path) -> None:
     assert load_expert(reid_file).name == "walkers"
 
 
+def test_flip_is_recorded_and_can_be_overruled(reid_file: Path) -> None:
+    assert add_expert(reid_file, Addition("mirrored", "MIT", flip=True)).flip
+    network = load_reid(reid_file)
+    plain, averaged = network.embed(IMAGES), (network.embed(IMAGES) + network.embed(IMAGES.flip(3))) / 2
+    assert (plain - averaged).abs().max() > 1e-2 * plain.abs().max()  # else nothing below would tell them apart
+    for expert, wanted in (
+        (load_expert("mirrored"), averaged),
+        (load_expert("mirrored", flip=True), averaged),
+        (load_expert("mirrored", flip=False), plain),
+        (load_expert(reid_file, flip=True), averaged),
+        (load_expert(reid_file), plain),
+    ):
+        assert (expert.embed(IMAGES) - wanted).abs().max() <= 1e-4 * wanted.abs().max()
+        assert expert.info.flip == (wanted is averaged)
+    assert describe_expert("mirrored") == load_expert("mirrored").info
+
+
+def test_flip_of_onnx_and_built_in_experts(tmp_path: Path) -> None:
+    nodes = (Node("Flatten", ("in",), "flat"), Node("MatMul", ("flat", "w"), "out"))
+    weights = [[float(x), float(1 - x)] for _ in range(3 * 16) for x in range(8)]  # left and right count differently
+    path = write_onnx(tmp_path / "sides.onnx", nodes, constants={"w": weights})
+    add_expert(path, dataclasses.replace(ASKED, flip=True))
+    plain, mirrored = load_expert("colours", flip=False), load_expert("colours")
+    torch.testing.assert_close(mirrored.embed(IMAGES), (plain.embed(IMAGES) + plain.embed(IMAGES.flip(3))) / 2)
+    assert not torch.allclose(plain.embed(IMAGES), mirrored.embed(IMAGES), rtol=1e-3)
+    assert (plain.info.flip, mirrored.info.flip) == (False, True)
+    assert load_expert("people", flip=True).info.flip
+    with pytest.raises(ConfigError, match="load it without flip"):
+        load_expert("histogram", flip=True)
+
+
+def test_a_record_without_flip_is_of_an_expert_without_it(reid_file: Path, home: Path) -> None:
+    add_expert(reid_file, Addition("older", "MIT"))
+    record = home / "experts" / "older" / "expert.json"
+    values = json.loads(record.read_text())
+    assert values.pop("flip") is False
+    record.write_text(json.dumps(values))
+    assert not load_expert("older").info.flip
+
+
+def test_fingerprints_differ_wherever_features_do(reid_file: Path, onnx_file: Path) -> None:
+    experts = [load_expert(reid_file), load_expert(reid_file, flip=True)]
+    for name, change in (("a", {}), ("b", {"normalisation": NORMALISATIONS["imagenet"]}), ("c", {"order": "bgr"})):
+        add_expert(onnx_file, dataclasses.replace(ASKED, name=name, **change))
+        experts += [load_expert(name), load_expert(name, flip=True)]
+    assert len({expert.info.fingerprint for expert in experts}) == len(experts)
+    assert len({expert.sha256 for expert in experts}) == 2
+    add_expert(reid_file, Addition("copied", "MIT", flip=True, source="elsewhere"))
+    assert load_expert("copied").info.fingerprint == experts[1].info.fingerprint
+
+
 NAN = (
     Node("Log", ("in",), "log"),
     Node("GlobalAveragePool", ("log",), "pooled"),

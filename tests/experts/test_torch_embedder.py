@@ -70,6 +70,8 @@ def test_flip_averaging_makes_mirror_images_equal() -> None:
     plain, flipped = expert_of(network), expert_of(network, flip=True)
     torch.testing.assert_close(flipped.embed(images), flipped.embed(images.flip(3)))
     assert not torch.allclose(plain.embed(images), plain.embed(images.flip(3)), atol=1e-3)
+    torch.testing.assert_close(flipped.embed(images), (plain.embed(images) + plain.embed(images.flip(3))) / 2)
+    assert (plain.info.flip, flipped.info.flip) == (False, True)
 
 
 def test_loaded_from_a_model_file(reid_file: Path) -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
+from pictures import picture
 from veilkit.errors import DataError
 from veilkit.pipeline.key import Key
 from veilkit.pipeline.naming import kept_names, pseudonyms
+from veilkit.pipeline.protect import protect
 
 
 def test_pseudonyms_depend_on_path_and_key_only() -> None:
@@ -32,14 +36,42 @@ def test_pictures_that_share_a_stem_keep_both_suffixes() -> None:
     assert [name("a.jpg"), name("a.bmp"), name("b.jpg")] == ["a.jpg.png", "a.bmp.png", "b.png"]
 
 
-_STEMS = st.sampled_from(["a", "b", "a.jpg", "a.png", "a.bmp", "a.jpg.png", "d/a", "d/a.jpg"])
+def test_a_picture_beside_a_folder_of_its_new_name_keeps_both_suffixes() -> None:
+    paths = ["a.jpg", "a.png/x.jpg", "d/b.bmp", "d/b.png/e.png/y.jpg", "d/e.jpg"]
+    name = kept_names(paths, ".png")
+    wanted = ["a.jpg.png", "a.png/x.png", "d/b.bmp.png", "d/b.png/e.png/y.png", "d/e.png"]
+    assert [name(path) for path in paths] == wanted
+
+
+@pytest.mark.parametrize("other", ["a.png/x.jpg", "a.bmp"])
+def test_a_picture_whose_names_are_both_taken_is_refused(other: str) -> None:
+    paths = ["a.jpg", other, "a.jpg.png/y.jpg"]
+    with pytest.raises(DataError, match=r"names are both taken.*or use pseudonyms"):
+        kept_names(paths, ".png")("a.jpg")
+
+
+def test_a_release_with_such_a_folder_is_written(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    (source / "a.png").mkdir(parents=True)
+    for path in ("a.jpg", "a.png/a.bmp"):
+        Image.fromarray(picture(0, 16, 8)).save(source / path)
+    outcome = protect(source, tmp_path / "release", "blur", seed=0, names="kept")
+    assert outcome.protected == 2
+    assert {str(file.relative_to(tmp_path / "release")) for file in (tmp_path / "release").rglob("*.png")} == {
+        "a.jpg.png", "a.png", "a.png/a.png"
+    }  # fmt: skip
+
+
+_STEMS = st.sampled_from(["a", "b", "a.jpg", "a.png", "a.bmp", "a.jpg.png", "d/a", "d/a.jpg", "a.png/a"])
 
 
 @settings(deadline=None)
 @given(st.sets(st.builds(str.__add__, _STEMS, st.sampled_from([".jpg", ".png", ".bmp", ".png.png"]))))
 def test_no_two_kept_names_are_the_same_in_any_order(paths: set[str]) -> None:
+    assume(not any(path.startswith(f"{other}/") for path in paths for other in paths))  # no disk holds such a tree
     names = {path: kept_names(sorted(paths), ".png")(path) for path in paths}
     assert len(set(names.values())) == len(paths)
+    assert not any(name.startswith(f"{other}/") for name in names.values() for other in names.values())
     assert names == {path: kept_names(sorted(paths, reverse=True), ".png")(path) for path in paths}
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -145,6 +147,28 @@ def test_bombs_are_refused_before_they_unpack() -> None:
             assert decode(data, SMALL).size <= 3 * SMALL.pixels, name
         except RefusedImage:
             continue
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_our_limit_counts_where_pillows_own_is_lower(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with --max-pixels above 179 million, but in small: Pillow refuses what is twice as large as its limit."""
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+    data = encoded(Image.fromarray(picture(0, 40, 40)), form)
+    with pytest.raises(Image.DecompressionBombError):
+        Image.open(io.BytesIO(data)).load()
+    assert decode(data, Limits(pixels=1_600)).shape == (40, 40, 3)
+    assert "too large: 40x40 pixels, at most 1599" in reason(data, Limits(pixels=1_599))
+    assert Image.MAX_IMAGE_PIXELS == 100
+
+
+def test_a_limit_above_pillows_own_is_named_in_the_refusal() -> None:
+    header = struct.pack(">IIBBBBB", 20_000, 20_000, 8, 0, 0, 0, 0)
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(b"")), (b"IEND", b""))
+    data = b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(part)) + name + part + struct.pack(">I", zlib.crc32(name + part))
+        for name, part in chunks
+    )
+    assert "20000x20000 pixels, at most 300000000" in reason(data, Limits(pixels=300_000_000))
 
 
 def test_a_small_jpeg_that_claims_to_be_large_is_refused_and_a_flat_one_is_not() -> None:

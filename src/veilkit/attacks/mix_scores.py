@@ -87,7 +87,7 @@ def _likeness(pictures: Pictures, originals: Pictures) -> tuple[NDArray[np.float
     chosen = np.unique(np.linspace(0, len(originals) - 1, _LIKENED).astype(np.int64))
     for part, raw in originals.batches(chosen):
         size = (raw.shape[2], raw.shape[3])
-        for index, original in zip(part, raw.split(1), strict=True):  # SSIM holds many times what it is given
+        for index, original in zip(part, raw[:, None], strict=True):  # SSIM holds many times what it is given
             image = resized(pictures.load(index)[None], size)
             ratios[index] = float(psnr(image, original).clamp(max=_CEILING))
             if min(size) >= SMALLEST:

@@ -110,9 +110,9 @@ class NoisePictures(Pictures):
 
     def features(self, embedder: Embedder) -> NDArray[np.float32]:
         """Raw features (N, D), computed once for each expert."""
-        if embedder.sha256 not in self._features:
-            self._features[embedder.sha256] = super().features(embedder)
-        return self._features[embedder.sha256]
+        if embedder.info.fingerprint not in self._features:
+            self._features[embedder.info.fingerprint] = super().features(embedder)
+        return self._features[embedder.info.fingerprint]
 
 
 @torch.no_grad()

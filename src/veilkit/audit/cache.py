@@ -21,7 +21,7 @@ WITHOUT ROWID;
 
 
 class Cache:
-    """Float32 vectors by kind (an expert's SHA-256, a metric) and subject (the SHA-256 of a file, or of two).
+    """Float32 vectors by kind (an expert's fingerprint, a metric) and subject (the SHA-256 of a file, or of two).
 
     It holds features and hashes, never pixels or names. SQLite, because it must survive a kill at any moment.
     """

@@ -38,7 +38,7 @@ def choose_judge(wanted: str | Path | Embedder | None, expert: Embedder) -> tupl
 def describe(embedder: Embedder) -> Recogniser:
     """What the report says of a recogniser."""
     info = embedder.info
-    return Recogniser(info.name, info.sha256, info.dim, info.licence, info.source)
+    return Recogniser(info.name, info.sha256, info.dim, info.licence, info.source, info.flip)
 
 
 def _loaded(wanted: str | Path | Embedder) -> Embedder:

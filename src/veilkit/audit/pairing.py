@@ -71,21 +71,25 @@ def choose_key(
         chosen = read_key(beside)
     else:
         chosen = None
-    if manifest is None or manifest.names == "kept":
-        return (chosen if manifest is None else None), ()
-    if chosen is None:
-        return None, ("the release has pseudonyms for names, and no key was given (see --key)",)
-    if manifest.seed is not None:
-        fits = chosen.seed == manifest.seed
-    else:
-        fits = manifest.key_commitment is not None and chosen.matches(manifest.key_commitment)
-    if fits:
+    if manifest is None:
         return chosen, ()
+    kept = manifest.names == "kept"
+    if chosen is None:
+        return None, () if kept else ("the release has pseudonyms for names, and no key was given (see --key)",)
+    if _fits(chosen, manifest):
+        return (None if kept else chosen), ()
     given = "seed" if chosen.seed is not None else "key"
+    follows = "pairs are found all the same, as names were kept" if kept else "so its pseudonyms cannot be resolved"
     return None, (
-        f"the {given} is not the one that this release was made with: its manifest names another, "
-        "so its pseudonyms cannot be resolved",
+        f"the {given} is not the one that this release was made with: its manifest names another, {follows}",
     )
+
+
+def _fits(key: Key, manifest: Manifest) -> bool:
+    """Whether the release was made with this key or seed."""
+    if manifest.seed is not None:
+        return key.seed == manifest.seed
+    return manifest.key_commitment is not None and key.matches(manifest.key_commitment)
 
 
 def _by_path(originals: Sequence[str], protected: Sequence[str]) -> dict[str, str]:

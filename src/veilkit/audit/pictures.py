@@ -88,12 +88,12 @@ class FilePictures(Pictures):
 
     def features(self, embedder: Embedder) -> NDArray[np.float32]:
         """Raw features (N, D); files of one content are embedded once, and never again by the same expert."""
-        if embedder.sha256 not in self._features:
-            self._features[embedder.sha256] = self._embed(embedder)
-        return self._features[embedder.sha256]
+        fingerprint = embedder.info.fingerprint
+        if fingerprint not in self._features:
+            self._features[fingerprint] = self._embed(embedder, f"features {fingerprint}")
+        return self._features[fingerprint]
 
-    def _embed(self, embedder: Embedder) -> NDArray[np.float32]:
-        kind = f"features {embedder.sha256}"
+    def _embed(self, embedder: Embedder, kind: str) -> NDArray[np.float32]:
         known = self._cache.get(kind, [file.sha256 for file in self.files])
         first: dict[str, int] = {}
         for index, file in enumerate(self.files):

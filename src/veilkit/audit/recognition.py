@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from veilkit.attacks.intervals import retrieval_scores
 from veilkit.attacks.search import Search
+from veilkit.audit.differences import paired_differences
 from veilkit.audit.result import By, Curve, Histogram, Measurement
 from veilkit.metrics import RetrievalResult
 from veilkit.metrics.inputs import l2_normalised
@@ -33,13 +34,15 @@ class Recognition:
 def recognise(
     by: By, features: Mapping[str, NDArray[np.float32]], search: Search, rng: Randomness, *, note: str = ""
 ) -> Recognition:
-    """Search in all settings that the features allow.
+    """Search in all settings that the features allow; where both kinds are known, also compare them query by query.
 
     features: "protected" and, where pairs are known, "raw", each (N, D). The expert's numbers are utility, high is
     good; the judge's are privacy, low is good.
     """
     chance = search.chance()
     role = Role.UTILITY if by == "expert" else Role.PRIVACY
+    people = search.identities[search.query]
+    results: dict[str, RetrievalResult] = {}
     measurements: list[Measurement] = []
     curves: list[Curve] = []
     for query in ("raw", "protected"):
@@ -47,10 +50,10 @@ def recognise(
             if query not in features or gallery not in features:
                 continue
             setting = f"{query}-{gallery}"
-            found = search.find(features[query], features[gallery])
+            results[setting] = found = search.find(features[query], features[gallery])
             scores = retrieval_scores(
                 found,
-                search.identities[search.query],
+                people,
                 role=role,
                 higher_is_better=role is Role.UTILITY,
                 rng=rng,  # the same draws in all settings, so that they can be compared
@@ -62,6 +65,10 @@ def recognise(
                 for score in scores
             ]
             curves.append(Curve(by, setting, _cmc(found, len(search.gallery))))
+    if "raw-raw" in results:
+        measurements += paired_differences(
+            by, results["protected-protected"], results["raw-raw"], people, role=role, rng=rng, note=note
+        )
     histograms = tuple(
         _histogram(by, f"{kind}-{kind}", features[kind], search, rng)
         for kind in ("raw", "protected")

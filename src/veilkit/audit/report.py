@@ -15,9 +15,9 @@ from PIL import Image
 from veilkit.attacks import ATTACKS
 from veilkit.audit.figures import SETTING_TEXT, cmc_figure, gauge, histogram_figure, overlap
 from veilkit.audit.pictures import FilePictures
-from veilkit.audit.result import SETTINGS, AuditResult, By, Measurement
+from veilkit.audit.result import DIFFERENCE, SETTINGS, AuditResult, By, Measurement
 from veilkit.audit.subject import Subject
-from veilkit.audit.summary import percent
+from veilkit.audit.summary import percent, points
 from veilkit.types import Score
 
 _STRIP = 8  # pictures shown
@@ -35,7 +35,7 @@ def write_report(result: AuditResult, subject: Subject, *, show_originals: bool)
         lstrip_blocks=True,
     )
     environment.filters.update(
-        percent=percent, number=_number, direction=_direction, shown=_shown, unbroken=_unbroken
+        percent=percent, points=points, number=_number, direction=_direction, shown=_shown, unbroken=_unbroken
     )
     return environment.get_template("report.html").render(
         result=result,
@@ -80,7 +80,14 @@ def _table(result: AuditResult, by: By) -> dict[str, Any] | None:
             rows.append((setting, [found[metric] for metric in _RATES]))
     if not rows:
         return None
-    return {"by": by, "metrics": _RATES, "rows": rows, "who": getattr(result, by)}
+    differences = [result.score(by, DIFFERENCE, metric) for metric in _RATES]
+    return {
+        "by": by,
+        "metrics": _RATES,
+        "rows": rows,
+        "differences": differences if any(differences) else [],
+        "who": getattr(result, by),
+    }
 
 
 def _figures(result: AuditResult) -> list[dict[str, Any]]:

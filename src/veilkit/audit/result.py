@@ -16,6 +16,8 @@ from veilkit.types import Evidence, Role, Score
 By = Literal["expert", "judge", "images"]
 SETTINGS = ("raw-raw", "raw-protected", "protected-raw", "protected-protected")
 """Query, then gallery."""
+DIFFERENCE = "protected minus raw"
+"""Setting of a paired difference: the same queries, protected-protected minus raw-raw."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,20 +32,22 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Recogniser:
-    """An expert that took part."""
+    """An expert that took part. flip: whether it averaged each picture's features with its mirror image's."""
 
     name: str
     sha256: str
     dim: int
     licence: str
     source: str
+    flip: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """A score, by whom it was measured and in which setting.
 
-    chance: what blind guessing scores, where that is known. reference: the originals alone, which have no direction.
+    setting: one of SETTINGS, DIFFERENCE, or what the pictures were compared with. chance: what blind guessing scores,
+    where that is known. reference: the originals alone, which have no direction.
     """
 
     by: By

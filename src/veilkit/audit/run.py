@@ -172,8 +172,9 @@ def _unmeasured(
     missing += [Unmeasured(f"attack {e.attack}", e.reason) for e in attacks if not e.applicable]
     missing.append(
         Unmeasured(
-            "attackers of the levels L1 to L3",
-            "no attack in this version learns from the protection, trains on protected pictures or holds the expert",
+            "attackers of the levels L2 and L3, and those of L1 who learn from the protection",
+            "no attack in this version trains on the protection's output or holds the expert; those of L1 know how "
+            "pictures are mixed",
         )
     )
     return tuple(missing)

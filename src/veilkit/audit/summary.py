@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from veilkit.audit.result import AuditResult, Finding
+from veilkit.audit.result import DIFFERENCE, AuditResult, Finding
 from veilkit.types import Evidence, Role, Score
 
 
@@ -24,6 +24,17 @@ def percent(rate: float) -> str:
         return f"{rate:.0%}"[:-1] + " %"
     shown = 100 * rate
     return f"{shown:.1f} %" if shown >= 0.1 else f"{shown:.1g} %"
+
+
+def points(change: float) -> str:
+    """A change of a rate in percentage points, with its sign.
+
+    >>> points(-0.123), points(0.04), points(0.0), points(-0.0001)
+    ('−12.3', '+4.0', '0.0', '0.0')
+    """
+    shown = f"{100 * abs(change):.1f}"
+    sign = "" if shown == "0.0" else "−" if change < 0 else "+"
+    return sign + shown
 
 
 def _interval(score: Score) -> str:
@@ -112,11 +123,17 @@ def _utility(result: AuditResult) -> Finding | None:
     if score is None:
         return None
     clean = result.score("expert", "raw-raw", "rank-1")
+    change = result.score("expert", DIFFERENCE, "rank-1")
     text = (
         f"The authorised recogniser ({result.expert.name}) finds the right person among protected pictures "
         f"{percent(score.value)} of the time{_interval(score)}"
         + (f"; among the originals, {percent(clean.value)}." if clean else ".")
     )
+    if change is not None and change.low is not None and change.high is not None:
+        text += (
+            f" Search by search that is a change of {points(change.value)} points "
+            f"(95 % interval {points(change.low)} to {points(change.high)})."
+        )
     chance = next((m.chance for m in result.measurements if m.by == "expert" and m.score.metric == "rank-1"), None)
     return _finding(
         "Still of use to its owner", score, text, {"chance": chance, "originals": clean.value if clean else None}

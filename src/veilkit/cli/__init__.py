@@ -8,7 +8,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from veilkit.cli import attacks, audit, demo, experts, fit, generate, methods, protect, train
+from veilkit.cli import attacks, audit, demo, experts, fit, generate, methods, protect, reproduce, train
 from veilkit.errors import VeilkitError
 
 
@@ -44,6 +44,7 @@ app.add_typer(generate.app, name="generate")
 app.add_typer(train.app, name="train")
 app.add_typer(methods.app, name="methods")
 app.add_typer(experts.app, name="experts")
+app.add_typer(reproduce.app, name="reproduce")
 app.command("demo")(demo.demo)
 
 

@@ -39,6 +39,9 @@ NormalisationText = Annotated[
     ),
 ]
 Order = Annotated[Colours | None, typer.Option(help="Order of an ONNX network's colours.", show_default="rgb")]
+Flip = Annotated[
+    bool, typer.Option("--flip", help="Average the features of a picture and its mirror image, at twice the cost.")
+]
 Card = Annotated[
     Path | None, typer.Option(exists=True, dir_okay=False, help="A model card (text), kept with the weights.")
 ]
@@ -81,6 +84,7 @@ def show(name: Known) -> None:
     if info.preprocessing is not None:
         lines["normalisation"] = normalisation_text(info.preprocessing.mean, info.preprocessing.std)
         lines["colours"] = info.preprocessing.order
+        lines["mirror image"] = "averaged with the picture's own features" if info.flip else "not looked at"
     for field, value in lines.items():
         typer.echo(f"{field:<14} {value}")
     if info.card:
@@ -97,6 +101,7 @@ def add(
     size: Size = None,
     normalisation: NormalisationText = None,
     order: Order = None,
+    flip: Flip = False,
     card: Card = None,
 ) -> None:
     """Try a network on test images and keep a copy of it under a name."""
@@ -113,6 +118,7 @@ def add(
             size=read_size(size) if size else None,
             normalisation=read_normalisation(normalisation) if normalisation else None,
             order=order.value if order else None,
+            flip=flip,
             card=card.read_text(encoding="utf-8", errors="replace") if card else "",
         ),
     )

@@ -6,8 +6,10 @@ and one method; anything of the same shape will do as well.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal, Protocol
 
 import torch
@@ -26,7 +28,8 @@ class ExpertInfo:
 
     dim: length of what it returns for one image; 0 where that is not fixed. sha256: of the weights file, as sha256sum
     prints it. differentiable: whether gradients reach the images. preprocessing: None where it takes pixels as they
-    are. card: the text of its model card, or nothing.
+    are. flip: whether the features of an image are averaged with those of its mirror image. card: the text of its
+    model card, or nothing.
     """
 
     name: str
@@ -38,7 +41,18 @@ class ExpertInfo:
     source: str
     origin: Origin
     preprocessing: Preprocessing | None = None
+    flip: bool = False
     card: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of all that features depend on: kept features of an expert go by it.
+
+        The weights alone would not do. With another normalisation or with mirror images, they see something else.
+        """
+        prepared = None if self.preprocessing is None else asdict(self.preprocessing)
+        facts = {"weights": self.sha256, "preprocessing": prepared, "flip": self.flip}
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 class Expert(Protocol):

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import resources
+from typing import Protocol
 
-from veilkit.errors import CheckpointError
+from veilkit.errors import CheckpointError, ConfigError
 from veilkit.experts.base import Embedder
 from veilkit.experts.histogram import HistogramEmbedder
 from veilkit.experts.torch_embedder import TorchEmbedder
 from veilkit.lookup import Lookup
 
 
-def load_people() -> TorchEmbedder:
+class BuiltIn(Protocol):
+    """How a built-in expert is made; `flip` as `load_expert` takes it."""
+
+    def __call__(self, *, flip: bool = False) -> Embedder:
+        """The expert."""
+
+
+def load_people(*, flip: bool = False) -> TorchEmbedder:
     """The packaged Re-ID embedder, trained on generated people."""
     folder = resources.files("veilkit.experts") / "weights"
     weights, card = folder / "people.safetensors", folder / "people.md"
@@ -26,9 +33,15 @@ def load_people() -> TorchEmbedder:
             source="trained by veilkit on generated people",
             origin="built-in",
             card=card.read_text(encoding="utf-8") if card.is_file() else "",
+            flip=flip,
         )
 
 
-BUILT_IN: Lookup[Callable[[], Embedder]] = Lookup(
-    "expert", [("people", load_people), ("histogram", HistogramEmbedder)]
-)
+def load_histogram(*, flip: bool = False) -> HistogramEmbedder:
+    """The colour histogram."""
+    if flip:
+        raise ConfigError("a picture and its mirror image have the same colour histogram; load it without flip")
+    return HistogramEmbedder()
+
+
+BUILT_IN: Lookup[BuiltIn] = Lookup("expert", [("people", load_people), ("histogram", load_histogram)])

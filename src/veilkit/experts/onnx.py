@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -71,12 +71,16 @@ def open_onnx(path: Path) -> OnnxModel:
 
 
 class OnnxEmbedder(Embedder):
-    """An ONNX network that returns features (N, D). batch_size: images that go through it at a time."""
+    """An ONNX network that returns features (N, D).
 
-    def __init__(self, model: OnnxModel, info: ExpertInfo, *, batch_size: int = 32) -> None:
+    flip: average the features of each image and its mirror image, at twice the cost. batch_size: images that go
+    through the network at a time.
+    """
+
+    def __init__(self, model: OnnxModel, info: ExpertInfo, *, flip: bool = False, batch_size: int = 32) -> None:
         if info.preprocessing is None:
             raise ConfigError("an ONNX expert needs an input size and a normalisation")
-        self._model, self._info, self._prepare = model, info, info.preprocessing
+        self._model, self._info, self._prepare = model, replace(info, flip=flip), info.preprocessing
         self._batch_size = model.batch or batch_size
 
     @classmethod
@@ -90,6 +94,7 @@ class OnnxEmbedder(Embedder):
         source: str = "",
         origin: Origin = "file",
         card: str = "",
+        flip: bool = False,
         batch_size: int = 32,
     ) -> OnnxEmbedder:
         """Open an ONNX file; the length of its features is found by embedding one grey image."""
@@ -113,7 +118,7 @@ class OnnxEmbedder(Embedder):
             preprocessing=preprocessing,
             card=card,
         )
-        return cls(model, info, batch_size=batch_size)
+        return cls(model, info, flip=flip, batch_size=batch_size)
 
     @property
     def info(self) -> ExpertInfo:
@@ -126,8 +131,14 @@ class OnnxEmbedder(Embedder):
         refuse_gradient(images, self)
         if not len(images):
             return images.new_zeros(0, self.dim)
-        chunks = torch.split(images.detach(), self._batch_size)
-        return torch.cat([_checked(self._model.run(self._prepare(c)), len(c), self.name, self.dim) for c in chunks])
+        return torch.cat([self._embed_chunk(chunk) for chunk in torch.split(images.detach(), self._batch_size)])
+
+    def _embed_chunk(self, images: Tensor) -> Tensor:
+        features = self._run(images)
+        return (features + self._run(images.flip(3))) / 2 if self._info.flip else features
+
+    def _run(self, images: Tensor) -> Tensor:
+        return _checked(self._model.run(self._prepare(images)), len(images), self.name, self.dim)
 
 
 def _checked(features: Tensor, count: int, name: str, dim: int | None = None) -> Tensor:

@@ -27,7 +27,8 @@ class Addition:
 
     An ONNX file says nothing of its normalisation, so that must be given; `size` may be left out where the network is
     bound to one. A .safetensors file of veilkit holds both itself. sha256: if given, the file must have it; for a
-    .safetensors file the one that training printed will do as well.
+    .safetensors file the one that training printed will do as well. flip: average the features of each image and its
+    mirror image, at twice the cost.
     """
 
     name: str
@@ -37,20 +38,26 @@ class Addition:
     size: tuple[int, int] | None = None
     normalisation: Normalisation | None = None
     order: Order | None = None
+    flip: bool = False
     card: str = ""
 
 
-def load_expert(name_or_path: str | Path) -> Embedder:
-    """A built-in expert, one the user has added, or the Re-ID network of a .safetensors file, by its path."""
+def load_expert(name_or_path: str | Path, *, flip: bool | None = None) -> Embedder:
+    """A built-in expert, one the user has added, or the Re-ID network of a .safetensors file, by its path.
+
+    flip: whether to average the features of each image and its mirror image, at twice the cost. None is as the
+    expert was added; files and built-in experts do without.
+    """
     if isinstance(name_or_path, Path) or name_or_path.endswith(SUFFIXES) or "/" in name_or_path:
-        return _load_file(Path(name_or_path))
+        return _load_file(Path(name_or_path), flip=bool(flip))
     if name_or_path in BUILT_IN:
-        return BUILT_IN[name_or_path]()
+        return BUILT_IN[name_or_path](flip=bool(flip))
     store = ExpertStore()
     if name_or_path not in store.names():
         known = dict.fromkeys(expert_names())
         raise UnknownNameError(f"{unknown_name('expert', name_or_path, known)}, or the path of a .safetensors file")
-    return _load_registered(store, store.read(name_or_path))
+    entry = store.read(name_or_path)
+    return _load_registered(store, entry, flip=entry.flip if flip is None else flip)
 
 
 def expert_names() -> tuple[str, ...]:
@@ -76,6 +83,7 @@ def describe_expert(name: str) -> ExpertInfo:
         source=entry.source,
         origin="user",
         preprocessing=entry.preprocessing,
+        flip=entry.flip,
         card=store.card(name),
     )
 
@@ -97,6 +105,7 @@ def add_expert(file: Path, addition: Addition) -> ExpertInfo:
         source=addition.source.strip(),
         dim=info.dim,
         preprocessing=info.preprocessing,
+        flip=addition.flip,
     )
     ExpertStore().put(entry, file, addition.card)
     return describe_expert(addition.name)
@@ -109,17 +118,17 @@ def remove_expert(name: str) -> None:
     ExpertStore().remove(name)
 
 
-def _load_file(path: Path) -> Embedder:
+def _load_file(path: Path, *, flip: bool) -> Embedder:
     _check_suffix(path)
     if path.suffix == ".onnx":
         raise ConfigError(
             f"{path.name}: an ONNX file does not say its normalisation; register it with `veilkit experts add` "
             "and load it by its name"
         )
-    return TorchEmbedder.load(path)
+    return TorchEmbedder.load(path, flip=flip)
 
 
-def _load_registered(store: ExpertStore, entry: Entry) -> Embedder:
+def _load_registered(store: ExpertStore, entry: Entry, *, flip: bool) -> Embedder:
     path = store.verified_weights(entry)
     if entry.file == "weights.onnx":
         return OnnxEmbedder.load(
@@ -130,6 +139,7 @@ def _load_registered(store: ExpertStore, entry: Entry) -> Embedder:
             source=entry.source,
             origin="user",
             card=store.card(entry.name),
+            flip=flip,
         )
     return TorchEmbedder.load(
         path,
@@ -138,6 +148,7 @@ def _load_registered(store: ExpertStore, entry: Entry) -> Embedder:
         source=entry.source,
         origin="user",
         card=store.card(entry.name),
+        flip=flip,
     )
 
 
@@ -187,7 +198,7 @@ def _load_candidate(file: Path, addition: Addition) -> Embedder:
     if file.suffix == ".safetensors":
         if addition.size or addition.normalisation or addition.order:
             raise ConfigError(f"{file.name} holds its input size and normalisation itself; leave them out")
-        return TorchEmbedder.load(file, name=addition.name)
+        return TorchEmbedder.load(file, name=addition.name, flip=addition.flip)
     if addition.normalisation is None:
         raise ConfigError(
             "an ONNX file does not say its normalisation; give one of "
@@ -197,4 +208,5 @@ def _load_candidate(file: Path, addition: Addition) -> Embedder:
     if size is None:
         raise ConfigError(f"{file.name} takes images of any size; give the one it was trained with, like 256x128")
     mean, std = addition.normalisation
-    return OnnxEmbedder.load(file, Preprocessing(size, mean, std, addition.order or "rgb"), name=addition.name)
+    preprocessing = Preprocessing(size, mean, std, addition.order or "rgb")
+    return OnnxEmbedder.load(file, preprocessing, name=addition.name, flip=addition.flip)

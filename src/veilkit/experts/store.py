@@ -29,7 +29,10 @@ _RECORD, _CARD = "expert.json", "card.md"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What expert.json holds. file: name of the weights in the same folder; sha256: of that file."""
+    """What expert.json holds. file: name of the weights in the same folder; sha256: of that file.
+
+    flip: whether features are averaged with those of the mirror image.
+    """
 
     name: str
     file: Literal["weights.onnx", "weights.safetensors"]
@@ -38,6 +41,7 @@ class Entry:
     source: str
     dim: int
     preprocessing: Preprocessing
+    flip: bool = False
     kind: Literal["embedder"] = "embedder"
     format: Literal["veilkit-expert-1"] = "veilkit-expert-1"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -21,12 +22,12 @@ class TorchEmbedder(Embedder):
     """Features after BNNeck of a Re-ID network; resize and normalisation are inside the network.
 
     The network is copied, frozen and set to evaluation mode, its batch norms are folded into its convolutions and its
-    weights laid out channels last. flip: average the features of each image and its mirror image, at twice the cost.
-    batch_size: images that go through the network at a time.
+    weights laid out channels last. flip: average the features of each image and its mirror image, at twice the cost;
+    `info` says so. batch_size: images that go through the network at a time.
     """
 
     def __init__(self, network: ReidNetwork, info: ExpertInfo, *, flip: bool = False, batch_size: int = 64) -> None:
-        self._info, self._flip, self._batch_size = info, flip, batch_size
+        self._info, self._batch_size = replace(info, flip=flip), batch_size
         frozen = copy.deepcopy(network).eval()
         example = torch.rand(1, 3, *network.config.size, generator=torch.Generator().manual_seed(0))
         # A backbone is a module with two more attributes, which the copy keeps.
@@ -80,7 +81,7 @@ class TorchEmbedder(Embedder):
 
     def _embed_chunk(self, images: Tensor) -> Tensor:
         features = self._network.embed(images)
-        return (features + self._network.embed(images.flip(3))) / 2 if self._flip else features
+        return (features + self._network.embed(images.flip(3))) / 2 if self._info.flip else features
 
 
 def feature_length(network: ReidNetwork) -> int:

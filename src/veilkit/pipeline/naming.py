@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, TypeAlias
 
 from veilkit.errors import DataError
@@ -24,20 +24,36 @@ def pseudonyms(key: Key, suffix: str) -> Callable[[str], str]:
 def kept_names(paths: Iterable[str], suffix: str) -> Callable[[str], str]:
     """Each picture's own path with the release's suffix.
 
-    Where two could get one name (a.jpg and a.bmp), both keep their old suffix too (a.jpg.png and a.bmp.png).
+    Where two could get one name (a.jpg and a.bmp), both keep their old suffix too (a.jpg.png and a.bmp.png), and so
+    does a picture whose name would be that of a folder (a.jpg beside a.png/).
     """
     seen: set[bytes] = set()
     twice: set[bytes] = set()
+    folders: set[bytes] = set()
     for path in paths:
+        folders.update(_new_folders(os.fsencode(path), folders))
         # The long name counts as well: a.jpg must not become a.jpg.png beside a picture of that name.
         for possible in {os.fsencode(_with_suffix(path, suffix)), os.fsencode(path + suffix)}:
             (twice if possible in seen else seen).add(possible)
 
     def name(path: str) -> str:
-        short = _with_suffix(path, suffix)
-        return _checked(path + suffix if os.fsencode(short) in twice else short)
+        short, long = _with_suffix(path, suffix), path + suffix
+        if os.fsencode(short) not in twice and os.fsencode(short) not in folders:
+            return _checked(short)
+        if os.fsencode(long) in folders:
+            raise DataError(
+                "a picture's possible names are both taken, with its old suffix by a folder: "
+                "rename the picture or the folder, or use pseudonyms"
+            )
+        return _checked(long)
 
     return name
+
+
+def _new_folders(path: bytes, known: set[bytes]) -> Iterator[bytes]:
+    """The folders that hold `path`, from the innermost outwards, up to one that is known."""
+    while (path := path.rpartition(b"/")[0]) and path not in known:
+        yield path
 
 
 def _checked(name: str) -> str:

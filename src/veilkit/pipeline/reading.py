@@ -64,7 +64,7 @@ def decode(data: bytes, limits: Limits) -> NDArray[np.uint8]:
 
     Raises RefusedImage for whatever cannot be shown to be one whole picture of at most `limits.pixels`.
     """
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _pillow_up_to(limits.pixels):
         warnings.simplefilter("ignore")  # Pillow warns of odd metadata with texts taken from the file
         try:
             with Image.open(io.BytesIO(data), formats=FORMATS) as image:
@@ -103,6 +103,17 @@ def _visible_pixels(image: Image.Image, limits: Limits) -> NDArray[np.uint8]:
     elif image.mode not in _EIGHT_BIT:
         raise RefusedImage(f"pixels of the kind {image.mode!r} have no known range: convert to 8 or 16 bits first")
     return np.array(_flat(_in_srgb(upright, profile)), dtype=np.uint8)
+
+
+@contextmanager
+def _pillow_up_to(pixels: int) -> Iterator[None]:
+    """Let Pillow read pictures of so many pixels; its own limit, a variable of its module, may be lower."""
+    kept = Image.MAX_IMAGE_PIXELS
+    Image.MAX_IMAGE_PIXELS = None if kept is None else max(kept, pixels)
+    try:
+        yield
+    finally:
+        Image.MAX_IMAGE_PIXELS = kept
 
 
 @contextmanager

@@ -1,0 +1,108 @@
+"""The audit's report in a real browser, offline: it says nothing on the console and asks the network for nothing."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from claims import ROOT, record
+from process import run
+from veilkit.datasets.generated import generate_people
+
+COMMAND = "python benchmarks/report_browser.py"
+SCREENSHOT = ROOT / "runs" / "report.png"
+PEOPLE = {"identities": 40, "images": 4, "cameras": 2, "seed": 5}  # the second half, 20 people, is the test part
+METHOD = "pixelate"
+
+
+class NoBrowserError(Exception):
+    """There is nothing here to open a page with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A page that was opened. said: console messages and errors. asked: addresses beside its own, data: excepted."""
+
+    page: Any
+    said: list[str]
+    asked: list[str]
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """A headless Chromium; raises NoBrowserError with the reason where there is none."""
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if program is None:
+        raise NoBrowserError("no Chromium found (chromium, chromium-browser, google-chrome)")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        raise NoBrowserError("playwright is not installed") from None
+    with sync_playwright() as running:
+        browser = running.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def visit(browser: Any, file: Path, **options: Any) -> Visit:
+    """Open a file without a network. options: of the browser's context, such as viewport or color_scheme."""
+    page = browser.new_context(offline=True, **options).new_page()
+    said: list[str] = []
+    asked: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(file.as_uri(), wait_until="load")
+    return Visit(page, said, [url for url in asked if url != file.as_uri() and not url.startswith("data:")])
+
+
+def write_report(work: Path) -> Path:
+    """An audit of generated people as the command line makes it, originals shown."""
+    generate_people(work / "people", workers=1, **PEOPLE)
+    for words in (
+        ("protect", work / "people", work / "release", "--method", METHOD, "--seed", "0", "--workers", "0"),
+        ("audit", work / "people", work / "release", "--show-originals", "--out", work / "audit"),
+    ):
+        done = run(*words, OMP_NUM_THREADS="1")
+        if done.code:
+            raise SystemExit(f"{words[0]} failed:\n{done.output}")
+    return work / "audit" / "report.html"
+
+
+def main() -> None:
+    try:
+        with chromium() as browser, tempfile.TemporaryDirectory() as folder:
+            file = write_report(Path(folder))
+            seen = visit(browser, file, viewport={"width": 1100, "height": 1400})
+            SCREENSHOT.parent.mkdir(exist_ok=True)
+            seen.page.screenshot(path=SCREENSHOT, full_page=True)
+            size = file.stat().st_size
+    except NoBrowserError as error:
+        print(f"nothing is recorded: {error}")
+        return
+    for what, lines in (("console", seen.said), ("asked for", seen.asked)):
+        for line in lines:
+            print(f"{what}: {line}")
+    print(f"the report has {size / 1e6:.1f} MB; see {SCREENSHOT.relative_to(ROOT)}")
+    record(
+        id="report-offline",
+        claim="The audit's report opened in Chromium without a network: console messages and requests",
+        figure=len(seen.said) + len(seen.asked),
+        bar="<= 0",
+        unit="messages",
+        data=f"generated people, method {METHOD}",
+        scale=f"{PEOPLE['identities'] // 2} people, originals shown",
+        seed=PEOPLE["seed"],
+        command=COMMAND,
+    )
+
+
+if __name__ == "__main__":
+    main()

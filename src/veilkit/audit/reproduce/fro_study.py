@@ -1,0 +1,265 @@
+"""FRO's comparison in small: a pool, releases, and the students of each, measured on people nobody trained on."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from veilkit.attacks.intervals import retrieval_scores
+from veilkit.audit.reproduce.cells import Cells
+from veilkit.datasets.folder import load_folder
+from veilkit.datasets.labelled import first_people
+from veilkit.datasets.market1501 import Market1501
+from veilkit.errors import ConfigError
+from veilkit.methods.fro import Fro, FroConfig
+from veilkit.metrics import kmeans_ari, silhouette, ssim
+from veilkit.networks.reid import ReidNetwork, load_reid
+from veilkit.pipeline.protect import protect
+from veilkit.rng import Randomness
+from veilkit.training.pixels import read_pixels
+from veilkit.training.reid_config import PLAIN, ReidConfig
+from veilkit.training.retrieval import embed_pixels, evaluate_reid
+from veilkit.training.student import load_synthetic, train_student
+from veilkit.types import Role, Split
+
+RIVALS = ("patches", "mixup", "noise")
+CLUSTERED = tuple((model, seen) for release in ("fro-1", "patches") for model, seen in (
+    ("pool", "train"), ("pool", release), ("pool", "val"), (release, "train"), (release, release), (release, "val"),
+) if release == "fro-1" or (model, seen) not in (("pool", "train"), ("pool", "val")))  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class FroStudyConfig:
+    """people: how many are trained on, the first by name. epochs: of pool and students. steps: of the synthesis.
+
+    scales: of the synthetic set (Figure 9). temperatures, softenings: the grid of Figure 8, at `grid_scale`.
+    ratios: of mix-up (Figure 7). clusters: people whose features are clustered (Figures 3 and 5).
+    """
+
+    people: int = 300
+    backbone: str = "mobilenetv2"
+    size: tuple[int, int] = (128, 64)
+    epochs: int = 30
+    batch: int = 16
+    preset: str = "default"
+    steps: int = 200
+    scales: tuple[float, ...] = (0.5, 1.0, 2.0)
+    temperatures: tuple[float, ...] = (0.5, 5.0, 20.0)
+    softenings: tuple[float, ...] = (0.0, 0.2, 0.4)
+    grid_scale: float = 0.5
+    ratios: tuple[float, ...] = (0.9, 0.8, 0.7, 0.6, 0.5)
+    clusters: int = 30
+    pairs: int = 2000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if 1.0 not in self.scales:
+            raise ConfigError("scales must hold 1.0, at which FRO is compared with the others")
+        if self.clusters > self.people:
+            raise ConfigError(f"clusters must not exceed people, but got {self.clusters} and {self.people}")
+
+    @property
+    def recipe(self) -> ReidConfig:
+        """Of the pool and of every student: cross-entropy alone, the paper's rate and decay."""
+        return replace(
+            PLAIN, backbone=self.backbone, size=self.size, epochs=self.epochs, identities=self.batch, seed=self.seed
+        )
+
+    def cells(self) -> int:
+        """How many cells the study has."""
+        grid = len(self.temperatures) * len(self.softenings)
+        rivals = len(RIVALS)
+        return 2 + len(self.scales) + rivals + grid + (1 + rivals) + len(CLUSTERED) + len(self.ratios)
+
+
+class FroStudy:
+    """The cells of the study. Nothing is computed before it is asked for, and nothing twice."""
+
+    def __init__(
+        self, data: Market1501, folder: Path, config: FroStudyConfig, cells: Cells, *, init: Path | None, workers: int
+    ) -> None:
+        self.config, self.folder, self.data = config, folder, data
+        self._cells, self._init, self._workers = cells, init, workers
+        self._train = _copied(first_people(data.train, config.people), folder / "originals")
+        self._pool_file = folder / "pool.safetensors"
+        self._pixels: dict[str, Tensor] = {}
+
+    # The comparison (Table 1 in small)
+
+    def pool(self) -> dict[str, Any]:
+        """Rank-1 and mAP of the pool on the test people."""
+        return self._cells.get("pool", lambda: self._scored(self._fro().pool.network))
+
+    def student_of_originals(self) -> dict[str, Any]:
+        """The same recipe and the same soft targets on the originals: what replay itself costs."""
+        return self._cells.get("student/originals", lambda: self._student("originals", self._train))
+
+    def student(self, scale: float) -> dict[str, Any]:
+        """The student of FRO's synthetic set at `scale`."""
+        name = f"fro-{scale:g}"
+        return self._cells.get(f"student/{name}", lambda: self._student(name, *self._synthetic(name, scale=scale)))
+
+    def rival(self, method: str) -> dict[str, Any]:
+        """The student of a pixel-level release of the same originals, taught by the pool."""
+        return self._cells.get(f"student/{method}", lambda: self._student(method, self._released(method)))
+
+    def grid(self, temperature: float, softening: float) -> dict[str, Any]:
+        """One cell of Figure 8."""
+        name = f"grid-T{temperature:g}-e{softening:g}"
+
+        def compute() -> dict[str, Any]:
+            made = self._synthetic(name, scale=self.config.grid_scale, temperature=temperature, softening=softening)
+            return self._student(name, *made)
+
+        return self._cells.get(f"grid/{name}", compute)
+
+    # How much is seen (Figure 4), and how features cluster (Figures 3, 5 and 7)
+
+    def similarity(self, release: str) -> dict[str, Any]:
+        """Mean SSIM over pairs of an original and a released picture of the same class."""
+        return self._cells.get(f"ssim/{release}", lambda: self._similarity(release))
+
+    def clusters(self, model: str, pictures: str) -> dict[str, Any]:
+        """Silhouette and ARI of the features that pool, fro-1 or patches give to train, val or a release."""
+        return self._cells.get(
+            f"clusters/{model}/{pictures}", lambda: _clustering(*self.features(model, pictures), self.config.seed)
+        )
+
+    def mixup_clusters(self, ratio: float) -> dict[str, Any]:
+        """Figure 7: how the pool's features of mix-up pictures cluster by the main person."""
+        name = f"mixup-{ratio:g}"
+
+        def compute() -> dict[str, Any]:
+            split = self._released("mixup", name, {"ratio": ratio})
+            return _clustering(*self._features(self._network("pool"), split, name), self.config.seed)
+
+        return self._cells.get(f"mixup/{name}", compute)
+
+    def features(self, model: str, pictures: str) -> tuple[np.ndarray, np.ndarray]:
+        """Features (N, D) of some people's pictures, and the people's numbers (N,)."""
+        if pictures == "train":
+            split = self._train
+        elif pictures == "val":
+            split = self.data.gallery
+        elif pictures.startswith("fro-"):
+            split, _ = self._synthetic(pictures, scale=float(pictures.removeprefix("fro-")))
+        else:
+            split = self._released(pictures)
+        return self._features(self._network(model), split, pictures)
+
+    # The parts
+
+    def _fro(self) -> Fro:
+        if not self._pool_file.exists():
+            fro = Fro(FroConfig(pool=self.config.recipe))
+            fro.fit(self._train, work_dir=self.folder / "work" / "pool", init=self._init).save(self._pool_file)
+        return Fro.load(self._pool_file)
+
+    def _synthetic(self, name: str, *, scale: float, **assembly: float) -> tuple[Split, Tensor]:
+        target = self.folder / "releases" / name
+        self._fro()
+        protect(
+            self._train.root, target, "fro", model=self._pool_file, preset=self.config.preset, seed=self.config.seed,
+            settings={"scale": scale, "assembly.steps": self.config.steps}
+            | {f"assembly.{key}": value for key, value in assembly.items()},
+            names="kept", labels="folder", workers=self._workers,
+        )  # fmt: skip
+        return load_synthetic(target)
+
+    def _released(self, method: str, name: str | None = None, settings: Mapping[str, object] | None = None) -> Split:
+        target = self.folder / "releases" / (name or method)
+        protect(
+            self._train.root, target, method, settings=settings, seed=self.config.seed, names="kept", labels="folder",
+            workers=self._workers,
+        )  # fmt: skip
+        return load_folder(target, "folder", method)
+
+    def _student(self, name: str, split: Split, targets: Tensor | None = None) -> dict[str, Any]:
+        out = self.folder / "students" / f"{name}.safetensors"
+        out.parent.mkdir(exist_ok=True)
+        if not out.exists():
+            if targets is None:
+                targets = self._fro().pool.logits(read_pixels(split, self.config.size).float().div(255))
+            train_student(
+                split, targets, self.config.recipe, out, work_dir=self.folder / "work" / name, init=self._init
+            )
+        return {"pictures": len(split), **self._scored(load_reid(out))}
+
+    def _network(self, model: str) -> ReidNetwork:
+        if model == "pool":
+            network = self._fro().pool.network
+            assert network is not None
+            return network
+        return load_reid(self.folder / "students" / f"{model}.safetensors")
+
+    def _scored(self, network: ReidNetwork | None) -> dict[str, Any]:
+        assert network is not None
+        query, gallery = (self._read(split, split.name) for split in (self.data.query, self.data.gallery))
+        found = evaluate_reid(network, self.data.query, self.data.gallery, query, gallery)
+        people = {name: number for number, name in enumerate(self.data.query.identities)}
+        scores = retrieval_scores(
+            found, np.array([people[str(record.identity)] for record in self.data.query.records]),
+            role=Role.UTILITY, higher_is_better=True, rng=Randomness.from_seed(self.config.seed), chance={},
+        )  # fmt: skip
+        return {score.metric: [score.value, score.low, score.high] for score in scores}
+
+    def _read(self, split: Split, name: str) -> Tensor:
+        if name not in self._pixels:
+            self._pixels[name] = read_pixels(split, self.config.size)
+        return self._pixels[name]
+
+    def _features(self, network: ReidNetwork, split: Split, name: str) -> tuple[np.ndarray, np.ndarray]:
+        some = first_people(split, min(self.config.clusters, len(split.identities)))
+        numbers = {person: number for number, person in enumerate(some.identities)}
+        features = embed_pixels(network, read_pixels(some, self.config.size), flip=False).numpy()
+        return features, np.array([numbers[str(record.identity)] for record in some.records])
+
+    def _similarity(self, release: str) -> dict[str, Any]:
+        made = (
+            self._synthetic(release, scale=float(release.removeprefix("fro-")))[0]
+            if release.startswith("fro-")
+            else self._released(release)
+        )
+        rng = Randomness.from_seed(self.config.seed).child("ssim").numpy()
+        originals: dict[str, list[int]] = {}
+        for index, record in enumerate(self._train.records):
+            originals.setdefault(str(record.identity), []).append(index)
+        chosen = rng.permutation(len(made))[: self.config.pairs]
+        partners = [int(rng.choice(originals[str(made.records[index].identity)])) for index in chosen]
+        ours = read_pixels(_part(made, chosen.tolist()), self.config.size).float().div(255)
+        theirs = read_pixels(_part(self._train, partners), self.config.size).float().div(255)
+        starts = range(0, len(ours), 64)
+        values = torch.cat([ssim(ours[start : start + 64], theirs[start : start + 64]) for start in starts])
+        return {"pairs": len(values), "ssim": float(values.mean()), "deviation": float(values.std())}
+
+
+def _clustering(features: np.ndarray, people: np.ndarray, seed: int) -> dict[str, Any]:
+    return {
+        "pictures": len(people),
+        "people": len(np.unique(people)),
+        "silhouette": silhouette(features, people),
+        "ari": kmeans_ari(features, people, seed=seed),
+    }
+
+
+def _part(split: Split, indices: list[int]) -> Split:
+    return Split(split.name, split.root, tuple(split.records[index] for index in indices))
+
+
+def _copied(split: Split, folder: Path) -> Split:
+    """The pictures in one folder per person, so that every method can be given just these people."""
+    for index, record in enumerate(split.records):
+        target = folder / str(record.identity) / Path(record.path).name
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            draft = target.with_suffix(".draft")
+            shutil.copyfile(split.file(index), draft)
+            draft.replace(target)
+    return load_folder(folder, "folder", split.name)

@@ -1,0 +1,65 @@
+"""`veilkit reproduce`: a paper's tables in small."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(help="Reproduce a paper's tables in small.", no_args_is_help=True)
+
+Data = Annotated[
+    Path, typer.Argument(metavar="DATA", help="A dataset in the layout of Market-1501; `veilkit generate` makes one.")
+]
+Out = Annotated[
+    Path, typer.Option(help="Folder for cells, releases, students and the report; a study goes on there.")
+]
+Init = Annotated[Path | None, typer.Option(help="Weights that pool and students start from (safetensors).")]
+Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting of the study.")]
+Workers = Annotated[
+    int | None, typer.Option(min=0, help="Worker processes of the synthesis.", show_default="one per core")
+]
+Threads = Annotated[int, typer.Option(min=1, help="torch threads of training.")]
+
+
+@app.callback()
+def group() -> None:
+    """Reproduce a paper's tables in small."""
+
+
+@app.command()
+def fro(
+    data: Data,
+    out: Out,
+    init: Init = None,
+    settings: Settings = None,
+    workers: Workers = None,
+    threads: Threads = 1,
+) -> None:
+    """FRO: pool, students of FRO, PRO, mix-up and noise, clusters, temperature and softening, data scale.
+
+    Each figure is a cell of its own; a stopped study goes on when the same command is given again.
+    """
+    from dataclasses import asdict
+
+    import torch
+
+    from veilkit.audit.reproduce.cells import Cells
+    from veilkit.audit.reproduce.fro_report import run_study
+    from veilkit.audit.reproduce.fro_study import FroStudy, FroStudyConfig
+    from veilkit.configs import parse_settings, with_settings
+    from veilkit.datasets.market1501 import load_market1501
+    from veilkit.progress import Progress
+
+    torch.set_num_threads(threads)
+    config = with_settings(FroStudyConfig(), parse_settings(settings or []))
+    with Progress(config.cells(), "cells") as progress:
+        cells = Cells(out, asdict(config), progress)
+        study = FroStudy(
+            load_market1501(data), out, config, cells, init=init,
+            workers=len(os.sched_getaffinity(0)) if workers is None else workers,
+        )  # fmt: skip
+        report = run_study(study)
+    typer.echo(f"The tables are in {report}")

@@ -1,0 +1,72 @@
+"""The study of FRO in the smallest: every cell is computed once, kept, and refused by another study."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tests.conftest import random_picture
+from veilkit.audit.reproduce.cells import Cells
+from veilkit.audit.reproduce.fro_report import run_study
+from veilkit.audit.reproduce.fro_study import FroStudy, FroStudyConfig
+from veilkit.datasets.market1501 import load_market1501
+from veilkit.errors import ConfigError, DataError
+from veilkit.progress import Progress
+
+TINY = FroStudyConfig(
+    people=8, backbone="osnet-x0.25", size=(32, 16), epochs=1, batch=4, steps=2, scales=(0.5, 1.0),
+    temperatures=(5.0,), softenings=(0.2,), ratios=(0.7,), clusters=4, pairs=8,
+)  # fmt: skip
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Eight people to train on, three others to test on, in the layout of Market-1501."""
+    for folder, people, shots in (("bounding_box_train", range(8), 4), ("query", range(8, 11), 1)):
+        (tmp_path / "data" / folder).mkdir(parents=True)
+        for person in people:
+            for shot in range(shots):
+                Image.fromarray(random_picture(10 * person + shot, 32, 16)).save(
+                    tmp_path / "data" / folder / f"{person:04}_c1_{shot}.png"
+                )
+    (tmp_path / "data" / "bounding_box_test").mkdir()
+    for person in range(8, 11):
+        for shot in range(2):
+            Image.fromarray(random_picture(10 * person + shot, 32, 16)).save(
+                tmp_path / "data" / "bounding_box_test" / f"{person:04}_c2_{shot}.png"
+            )
+    return tmp_path / "data"
+
+
+def study(data: Path, folder: Path, config: FroStudyConfig = TINY) -> FroStudy:
+    with Progress(config.cells(), "cells") as progress:
+        cells = Cells(folder, asdict(config), progress)
+    return FroStudy(load_market1501(data), folder, config, cells, init=None, workers=0)
+
+
+@pytest.mark.slow
+def test_a_study_writes_every_cell_and_its_tables_and_goes_on_where_it_was(data: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "study"
+    report = run_study(study(data, folder))
+    cells = sorted((folder / "cells").glob("*.json"))
+    assert len(cells) == TINY.cells()
+    text = report.read_text()
+    for words in ("student of FRO, scale 0.5", "student of patch recombination", "t-SNE", "epsilon 0.2", "mean SSIM"):
+        assert words in text
+    assert len(list(folder.glob("tsne-*.svg"))) == 10
+    pool = json.loads((folder / "cells" / "pool.json").read_text())["result"]
+    assert 0 <= pool["rank-1"][1] <= pool["rank-1"][0] <= pool["rank-1"][2] <= 1
+    made = {file: file.stat().st_mtime_ns for file in (*cells, *folder.glob("students/*"))}
+    assert run_study(study(data, folder)).read_text() == text
+    assert {file: file.stat().st_mtime_ns for file in made} == made
+    with pytest.raises(DataError, match="steps differ"):
+        study(data, folder, replace(TINY, steps=3)).pool()
+
+
+def test_a_study_without_scale_1_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"1\.0"):
+        FroStudyConfig(scales=(0.5,))
