@@ -21,6 +21,7 @@ from veilkit.attacks.patch_seams import Seams
 from veilkit.attacks.pictures import HeldPictures, NoisePictures
 from veilkit.attacks.public_people import public_images
 from veilkit.attacks.same_source import Lessons, describe
+from veilkit.attacks.unmix import Unmix
 from veilkit.methods.mixing import Patches, PatchesConfig
 from veilkit.rng import Randomness
 from veilkit.types import Evidence
@@ -159,6 +160,23 @@ def test_pictures_that_were_not_cut_are_not_attacked(release: str) -> None:
     pictures = raw if release == "originals" else NoisePictures(raw, Randomness.from_seed(1))
     evidence = run_gated(Jigsaw, walkers_target(pictures))
     assert (evidence.applicable, evidence.reason) == (False, NO_GRID)
+
+
+@pytest.mark.parametrize("size", [(1, 1), (2, 9), (7, 30)])
+def test_pictures_too_small_to_be_cut_are_not_attacked(size: tuple[int, int]) -> None:
+    small = HeldPictures(torch.rand(3, 3, *size, generator=torch.Generator().manual_seed(0)))
+    for attacker in (Jigsaw(), Unmix()):
+        evidence = attacker.run(walkers_target(small, originals=small, people=None, search=None))
+        assert not evidence.applicable
+
+
+def test_where_pieces_are_missing_the_score_says_that_it_is_too_low() -> None:
+    """Half of a release, as where query and gallery are audited, but were mixed with pictures for training."""
+    whole = walkers_target(dealt())
+    evidence = Jigsaw().run(whole.only(np.arange(12)))
+    assert evidence.details["patches matched"] < 0.9
+    assert "too low" in evidence.scores[0].note
+    assert "too low" not in attacked("shuffled").scores[0].note
 
 
 def test_told_of_a_grid_it_leaves_originals_alone_and_finds_nothing_in_noise() -> None:

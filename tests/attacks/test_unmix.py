@@ -158,6 +158,7 @@ def test_told_of_blends_it_leaves_pictures_without_rings_alone() -> None:
 
 def test_a_large_release_is_attacked_ring_by_ring(monkeypatch) -> None:
     monkeypatch.setattr("veilkit.attacks.unmix._MOST", 17)
-    evidence = Unmix().run(walkers_target(blended()))
+    evidence = run_gated(Unmix, walkers_target(blended()))
+    assert evidence.invalid == ()
     assert evidence.details["ring lengths"] == {"8": 2}
     assert value(evidence, "links") == 1.0

@@ -32,6 +32,7 @@ _PATCHES = 16_384  # that are compared with each other; beyond, some pictures ar
 _PIXELS = 12_000_000  # that are held at a time
 _GROUP = 2048  # patches of one puzzle
 _TRIAL = 32  # pictures are enough for a gate: each is a puzzle of its own
+_MATCHED = 0.9  # of the patches; else pieces were dealt to or from pictures that are not among those audited
 _CLEAN = 0.95  # of the neighbours must be found where every patch lies in its place
 
 
@@ -160,6 +161,8 @@ def _scored(
     chance = {"neighbours": chance_of_neighbours(len(part.originals), grid.shape(size))}
     people = np.arange(len(part.originals)) if part.people is None else part.people
     scores, released = [], {}
+    matched = float((truth.released >= 0).mean())
+    warning = "" if matched > _MATCHED else f"; {1 - matched:.0%} of the patches are of no original here: too low"
     for metric, values, then in (
         ("neighbours", truth.neighbours(order), truth.neighbours(before)),
         ("own source", truth.gathered(order)[0], truth.gathered(before)[0]),
@@ -174,7 +177,7 @@ def _scored(
                 role=Role.PRIVACY,
                 higher_is_better=False,
                 rng=part.rng,
-                note=f"{known}as released {released[metric]:.2%}",
+                note=f"{known}as released {released[metric]:.2%}{warning}",
             )
         )
     if part.recogniser is not None and len(scored) > 1:
@@ -187,7 +190,7 @@ def _scored(
         chance |= ranks_chance
         released |= ranks_then
         details["recogniser"] = part.recogniser.name
-    details |= {"chance": chance, "as released": released, "patches matched": float((truth.released >= 0).mean())}
+    details |= {"chance": chance, "as released": released, "patches matched": matched}
     return Evidence(attack.name, attack.level, tuple(scores), details=details)
 
 

@@ -59,6 +59,8 @@ def find_grid(pictures: Pictures) -> Grid | None:
     """
     chosen = np.unique(np.linspace(0, len(pictures) - 1, _LOOKED_AT).astype(np.int64))
     height, width = (int(side) for side in pictures.sizes[0])
+    if min(height, width) < 2 * _SMALLEST:
+        return None
     down, across, seen = np.zeros(height - 1), np.zeros(width - 1), []
     for _, images in SomePictures(pictures, chosen).batches():
         down += (images[:, :, 1:] - images[:, :, :-1]).abs().mean(dim=(1, 3)).sum(dim=0).double().numpy()

@@ -58,8 +58,7 @@ class Unmix(Attack):
         rings, ratio = find_blends(part.protected)
         if not rings and not self._blended:
             return Evidence(self.name, self.level, applicable=False, reason=NO_RING)
-        height, width = (int(side) for side in part.protected.sizes[0])
-        part, rings = _bounded(part, rings, max(2, min(_MOST, _PIXELS // (height * width))))
+        part, rings = _bounded(part, rings)
         lengths, counts = np.unique([len(ring.pictures) for ring in rings], return_counts=True)
         details: dict[str, object] = {
             "ratio": ratio,
@@ -75,7 +74,7 @@ class Unmix(Attack):
         if target.originals is None or target.recogniser is None:
             return None
         part, _ = one_size(target)
-        part, _ = _bounded(part, [], _MOST)
+        part, _ = _bounded(part, [])
         assert part.originals is not None
         raw = part.originals.features(target.recogniser)
         each = np.arange(len(raw))
@@ -101,9 +100,10 @@ def find_blends(pictures: Pictures) -> tuple[list[Ring], float | None]:
     return directed, ratio
 
 
-def _bounded(part: AttackTarget, rings: list[Ring], most: int) -> tuple[AttackTarget, list[Ring]]:
-    """At most so many pictures: whole rings, the first ones, and then pictures of no ring."""
+def _bounded(part: AttackTarget, rings: list[Ring]) -> tuple[AttackTarget, list[Ring]]:
+    """As many pictures as can be held: whole rings, the first ones, and pictures of no ring in their proportion."""
     assert part.protected is not None
+    most = max(2, min(_MOST, _PIXELS // int(part.protected.sizes[0].prod())))
     if len(part.protected) <= most:
         return part, rings
     kept, chosen = [], list[int]()

@@ -7,10 +7,18 @@ from dataclasses import replace
 from veilkit.audit.result import DIFFERENCE, AuditResult, Finding
 from veilkit.types import Evidence, Role, Score
 
+_UNDOING = (
+    ("jigsaw", "Patches put back together", "puts the pictures' patches back together"),
+    ("unmix", "Blended pictures taken apart", "takes the blended pictures apart again"),
+)
+
 
 def summarise(result: AuditResult) -> AuditResult:
     """The result with its findings, the attacker's first."""
-    findings = (_stock(result), _linkage(result), _own_original(result), _utility(result), _similarity(result))
+    findings = (
+        *(_undone(result, *each) for each in _UNDOING),
+        _stock(result), _linkage(result), _own_original(result), _utility(result), _similarity(result),
+    )  # fmt: skip
     return replace(result, summary=tuple(finding for finding in findings if finding is not None))
 
 
@@ -71,6 +79,23 @@ def _headline(evidence: Evidence | None, metric: str) -> tuple[Score, float] | N
         if score.metric == metric:
             return score, float(evidence.details["chance"][metric])
     return None
+
+
+def _undone(result: AuditResult, attack: str, title: str, what: str) -> Finding | None:
+    """An attack that undoes the protection; there is nothing to tell where it does not apply."""
+    evidence = result.evidence(attack)
+    found = _headline(evidence, "rank-1")
+    if evidence is None or found is None:
+        return None
+    score, chance = found
+    text = (
+        f"An attacker who knows how pictures were mixed, but not the key, {what}; in {percent(score.value)} of them"
+        f"{_interval(score)} {_judge_name(result)[0].lower()}{_judge_name(result)[1:]} then finds the very original. "
+        f"Blind guessing finds {percent(chance)}."
+    )
+    if not evidence.invalid and score.low is not None and score.low > chance:
+        text += " This protection is not safe."
+    return _finding(title, score, text, {"chance": chance}, evidence.invalid)
 
 
 def _stock(result: AuditResult) -> Finding | None:
