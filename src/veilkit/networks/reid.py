@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, Literal, NamedTuple, Self, cast
 
 import torch
 import torch.nn.functional as F
@@ -31,6 +31,7 @@ class ReidNetworkConfig:
     (1, 2) adds one feature for the upper and one for the lower body. reduced: length that each band's feature is
     projected to; 0 keeps the backbone's. identities: classifier outputs; 0 for a network that only embeds.
     cosine: where positive, logits are this many times the cosine to each class instead of a plain product.
+    feature: what `embed` gives, "neck" (after BNNeck) or "pooled" (before it).
     """
 
     backbone: str = "mobilenetv2"
@@ -40,12 +41,15 @@ class ReidNetworkConfig:
     reduced: int = 0
     identities: int = 0
     cosine: float = 0.0
+    feature: Literal["neck", "pooled"] = "neck"
     mean: tuple[float, float, float] = IMAGENET_MEAN
     std: tuple[float, float, float] = IMAGENET_STD
 
     def __post_init__(self) -> None:
         if min(self.size) < 16:
             raise ConfigError(f"size must be at least 16 x 16, but got {self.size[0]} x {self.size[1]}")
+        if self.feature not in ("neck", "pooled"):
+            raise ConfigError(f"feature must be neck or pooled, but got {self.feature!r}")
         if self.last_stride not in (1, 2):
             raise ConfigError(f"last_stride must be 1 or 2, but got {self.last_stride}")
         if not self.bands or min(self.bands) < 1:
@@ -107,8 +111,9 @@ class ReidNetwork(nn.Module):
         )
 
     def embed(self, images: Tensor) -> Tensor:
-        """(N, 3, H, W) in [0, 1] -> (N, D) features after BNNeck, all bands in a row; not L2-normalised."""
-        return torch.cat([neck for _, neck in self._features(images, self.config.size)], 1)
+        """(N, 3, H, W) in [0, 1] -> (N, D) features, all bands in a row; not L2-normalised."""
+        which = 1 if self.config.feature == "neck" else 0
+        return torch.cat([each[which] for each in self._features(images, self.config.size)], 1)
 
     def forward(self, images: Tensor, size: tuple[int, int] | None = None) -> ReidOutput:
         """Features and logits for training; `size` replaces the config's for progressive resizing."""

@@ -170,6 +170,7 @@ def _network_config(config: ReidConfig, identities: int) -> ReidNetworkConfig:
         reduced=config.reduced,
         identities=identities,
         cosine=config.cosine,
+        feature=config.feature,
     )
 
 
