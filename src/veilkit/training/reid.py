@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-import torch
 from torch import Tensor
 
 from veilkit.errors import ConfigError
 from veilkit.networks.reid import ReidNetwork, save_reid
 from veilkit.progress import Progress
 from veilkit.rng import Randomness
-from veilkit.training.allocator import keep_memory
+from veilkit.training.allocator import keep_memory, without_denormals
 from veilkit.training.holdout import Holdout, hold_out
 from veilkit.training.pixels import read_pixels
 from veilkit.training.reid_config import ReidConfig
@@ -91,8 +90,6 @@ def train_network(
     if targets is not None and validation:
         raise ConfigError("with soft targets no people can be set aside for validation: the teacher knows them all")
     keep_memory()
-    # Weight decay drives unused channels, and Adam's memory of them, below 1e-38, where a CPU is much slower.
-    torch.set_flush_denormal(True)
     watch = _Watch(hold_out(train, validation, Randomness.from_seed(config.seed)), config) if validation else None
     run = ReidRun(watch.people.train if watch else train, config, init, targets)
     state = Path(work_dir) / "state.safetensors"
@@ -100,7 +97,8 @@ def train_network(
         run.restore(state)
     validations: list[Validation] = []
     steps = len(run.batches(0))
-    with Progress(config.epochs * steps, "training", done=run.epoch * steps, stream=stream) as progress:
+    bar = Progress(config.epochs * steps, "training", done=run.epoch * steps, stream=stream)
+    with without_denormals(), bar as progress:
         while run.epoch < config.epochs:
             _train_epoch(run, progress)
             run.save(state)
