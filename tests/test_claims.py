@@ -40,3 +40,8 @@ def test_bars_are_compared_as_they_read() -> None:
     assert claims.reaches(0, "== 0")
     with pytest.raises(ValueError, match="a bar looks like"):
         claims.reaches(1, "about 2")
+
+
+def test_the_readme_shows_the_measured_table_of_controls() -> None:
+    measured = (claims.README.parent / "benchmarks" / "results" / "controls.md").read_text()
+    assert f"<!-- controls table -->\n{measured}<!-- /controls table -->" in claims.README.read_text()
