@@ -99,8 +99,10 @@ def protect(
     try:
         with Ledger(_ledger_file(places, secret)) as ledger:
             _open_release(places, ledger, chosen, image_format, names)
-            enrol = _enrol_synthetic if isinstance(chosen, Synthesiser) else _enrol
-            passed_over = enrol(places, ledger, secret, names, labels, image_format, chosen)
+            if isinstance(chosen, Synthesiser):
+                passed_over = _enrol_synthetic(chosen, places, ledger, secret, names, labels, image_format)
+            else:
+                passed_over = _enrol(places, ledger, secret, names, labels, image_format)
             (places.destination / MANIFEST).unlink(missing_ok=True)  # it stands only in a finished release
             job = Job(
                 chosen, secret.randomness, places.source, places.destination, places.scratch, image_format,
@@ -203,15 +205,7 @@ def _open_release(places: _Places, ledger: Ledger, method: Method[Any], image_fo
         raise DestinationError(f"{places.destination} cannot be written: {error.strerror}") from None
 
 
-def _enrol(
-    places: _Places,
-    ledger: Ledger,
-    secret: Key,
-    names: Names,
-    labels: str,
-    image_format: Format,
-    method: Method[Any],
-) -> int:
+def _enrol(places: _Places, ledger: Ledger, secret: Key, names: Names, labels: str, image_format: Format) -> int:
     """Note every picture of the source in the ledger; returns how many other files were passed over."""
     label, suffix, passed_over = labeller(labels, places.source), SUFFIX[image_format], 0
 
@@ -232,16 +226,15 @@ def _enrol(
 
 
 def _enrol_synthetic(
+    method: Synthesiser[Any],
     places: _Places,
     ledger: Ledger,
     secret: Key,
     names: Names,
     labels: str,
     image_format: Format,
-    method: Method[Any],
 ) -> int:
     """Note every picture that is to be made; returns how many files of the source were passed over."""
-    assert isinstance(method, Synthesiser)
     counts, unknown, others = count_people(places.source, labels)
     if not counts:
         raise DataError(
@@ -250,7 +243,8 @@ def _enrol_synthetic(
         )
     rng = bind(secret.randomness, method)
     ledger.enrol(planned(method, counts, secret, rng, names, SUFFIX[image_format]))
-    strangers = sum(count for person, count in counts.items() if person not in method.classes)
+    known = set(method.classes)
+    strangers = sum(count for person, count in counts.items() if person not in known)
     return unknown + others + strangers
 
 
