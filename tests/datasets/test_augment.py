@@ -81,5 +81,5 @@ def test_erasing_fills_one_rectangle():
 def test_bad_settings_are_refused():
     with pytest.raises(ConfigError, match="flip must be a probability"):
         AugmentConfig(flip=1.5)
-    with pytest.raises(ConfigError, match="pad and jitter"):
+    with pytest.raises(ConfigError, match="jitter must be"):
         AugmentConfig(jitter=1.0)

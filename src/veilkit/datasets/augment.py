@@ -22,7 +22,8 @@ class AugmentConfig:
     """How a batch is varied; the defaults are AGW's.
 
     flip, erase, grey: probabilities. pad: border before the random crop, as a share of the height (10 of 256 pixels).
-    jitter: largest relative change of brightness, contrast and saturation. Erased rectangles cover 2 to 40 % of the
+    jitter: largest relative change of brightness, contrast and saturation. cast: largest relative change of red, green
+    and blue each, as by another camera. Erased rectangles cover 2 to 40 % of the
     image with aspect ratios from 0.3 to 3.3 (Zhong et al., AAAI 2020).
     """
 
@@ -30,14 +31,16 @@ class AugmentConfig:
     pad: float = 10 / 256
     erase: float = 0.5
     jitter: float = 0.0
+    cast: float = 0.0
     grey: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("flip", "erase", "grey"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"{name} must be a probability in [0, 1], but got {getattr(self, name)}")
-        if not 0 <= self.pad < 1 or not 0 <= self.jitter < 1:
-            raise ConfigError(f"pad and jitter must be in [0, 1), but got {self.pad} and {self.jitter}")
+        for name in ("pad", "jitter", "cast"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ConfigError(f"{name} must be in [0, 1), but got {getattr(self, name)}")
 
 
 def augment(images: Tensor, config: AugmentConfig, rng: Randomness) -> Tensor:
@@ -48,6 +51,8 @@ def augment(images: Tensor, config: AugmentConfig, rng: Randomness) -> Tensor:
     varied = _crop(varied, round(config.pad * images.shape[2]), generator)
     if config.jitter:
         varied = _jitter(varied, config.jitter, generator)
+    if config.cast:
+        varied = _cast(varied, config.cast, generator)
     if config.grey:
         varied = _grey(varied, config.grey, generator)
     return _erase(varied, config.erase, generator)
@@ -74,6 +79,11 @@ def _jitter(images: Tensor, strength: float, generator: np.random.Generator) -> 
     images = images * factors[0]
     images = torch.lerp(images.mean((1, 2, 3), keepdim=True), images, factors[1])
     return torch.lerp(_luma(images), images, factors[2]).clamp_(0, 1)
+
+
+def _cast(images: Tensor, strength: float, generator: np.random.Generator) -> Tensor:
+    gains = torch.from_numpy(generator.uniform(1 - strength, 1 + strength, (len(images), 3, 1, 1))).float()
+    return (images * gains).clamp_(0, 1)
 
 
 def _grey(images: Tensor, probability: float, generator: np.random.Generator) -> Tensor:

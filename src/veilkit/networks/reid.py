@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self, cast
@@ -31,7 +31,8 @@ class ReidNetworkConfig:
     (1, 2) adds one feature for the upper and one for the lower body. reduced: length that each band's feature is
     projected to; 0 keeps the backbone's. identities: classifier outputs; 0 for a network that only embeds.
     cosine: where positive, logits are this many times the cosine to each class instead of a plain product.
-    feature: what `embed` gives, "neck" (after BNNeck) or "pooled" (before it).
+    feature: what `embed` gives, "neck" (after BNNeck) or "pooled" (before it). projection: length that these features,
+    all bands in a row, are projected to in the end; 0 leaves them.
     """
 
     backbone: str = "mobilenetv2"
@@ -42,6 +43,7 @@ class ReidNetworkConfig:
     identities: int = 0
     cosine: float = 0.0
     feature: Literal["neck", "pooled"] = "neck"
+    projection: int = 0
     mean: tuple[float, float, float] = IMAGENET_MEAN
     std: tuple[float, float, float] = IMAGENET_STD
 
@@ -54,8 +56,8 @@ class ReidNetworkConfig:
             raise ConfigError(f"last_stride must be 1 or 2, but got {self.last_stride}")
         if not self.bands or min(self.bands) < 1:
             raise ConfigError(f"bands must name at least one positive count, but got {self.bands}")
-        if min(self.reduced, self.identities, self.cosine) < 0:
-            raise ConfigError("reduced, identities and cosine must not be negative")
+        if min(self.reduced, self.identities, self.cosine, self.projection) < 0:
+            raise ConfigError("reduced, identities, cosine and projection must not be negative")
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -109,11 +111,23 @@ class ReidNetwork(nn.Module):
         self.heads = nn.ModuleList(
             BandHead(self.backbone.channels, config.reduced, config.identities) for _ in range(sum(config.bands))
         )
+        length = (config.reduced or self.backbone.channels) * sum(config.bands)
+        self.projection = nn.Linear(length, config.projection) if config.projection else nn.Identity()
 
     def embed(self, images: Tensor) -> Tensor:
         """(N, 3, H, W) in [0, 1] -> (N, D) features, all bands in a row; not L2-normalised."""
         which = 1 if self.config.feature == "neck" else 0
-        return torch.cat([each[which] for each in self._features(images, self.config.size)], 1)
+        return cast(
+            Tensor, self.projection(torch.cat([each[which] for each in self._features(images, self.config.size)], 1))
+        )
+
+    def projected(self, weight: Tensor, bias: Tensor) -> ReidNetwork:
+        """This network, in evaluation mode, with its features projected by weight (count, D) and bias (count,)."""
+        network = ReidNetwork(replace(self.config, projection=len(weight)))
+        load_weights(
+            network, {**self.state_dict(), "projection.weight": weight, "projection.bias": bias}, "projected network"
+        )
+        return channels_last(network.eval())
 
     def forward(self, images: Tensor, size: tuple[int, int] | None = None) -> ReidOutput:
         """Features and logits for training; `size` replaces the config's for progressive resizing."""

@@ -105,7 +105,7 @@ def train_network(
             if watch and (run.epoch % validate_every == 0 or run.epoch == config.epochs):
                 validations.append(watch.validate(run))
                 progress.say(str(validations[-1]))
-    return run.averaged(), tuple(validations)
+    return run.finished(), tuple(validations)
 
 
 def _train_epoch(run: ReidRun, progress: Progress) -> None:
@@ -125,5 +125,5 @@ class _Watch:
         self._query, self._gallery = read_pixels(people.query, size), read_pixels(people.gallery, size)
 
     def validate(self, run: ReidRun) -> Validation:
-        found = evaluate_reid(run.averaged(), self.people.query, self.people.gallery, self._query, self._gallery)
+        found = evaluate_reid(run.finished(), self.people.query, self.people.gallery, self._query, self._gallery)
         return Validation(run.epoch, found.rank(1), found.mean_ap)

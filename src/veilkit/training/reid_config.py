@@ -23,6 +23,8 @@ class ReidConfig:
     smoothing: of the labels. triplet, centre: weights of the two metric losses; centre_rate: SGD's, of the centres.
     average: decay of the moving average of the weights that is kept in the end; 0 keeps the last weights.
     feature: what the network gives afterwards, "neck" (after BNNeck, as AGW) or "pooled" (before it).
+    projected, shrinkage: after training, features are projected onto this many discriminant directions of the training
+    people (0: not at all), their covariance within a person drawn by this share towards a sphere.
     temperature: at which soft targets, where there are any, are matched.
     """
 
@@ -51,6 +53,8 @@ class ReidConfig:
     centre_rate: float = 0.5
     average: float = 0.0
     feature: Literal["neck", "pooled"] = "neck"
+    projected: int = 0
+    shrinkage: float = 0.5
     temperature: float = 1.0
     augment: AugmentConfig = field(default_factory=AugmentConfig)
     seed: int = 0
@@ -64,6 +68,11 @@ class ReidConfig:
             raise ConfigError(f"smoothing and average must be in [0, 1), but got {self.smoothing}, {self.average}")
         if not 0 <= self.small_share <= 1 or (self.small_share > 0) != (self.small_size is not None):
             raise ConfigError("small_size and a small_share in (0, 1] belong together")
+        if self.projected < 0 or not 0 < self.shrinkage <= 1:
+            raise ConfigError(
+                "projected must not be negative and shrinkage must be in (0, 1], "
+                f"but got {self.projected} and {self.shrinkage}"
+            )
         if self.temperature <= 0:
             raise ConfigError(f"temperature must be positive, but got {self.temperature}")
         if self.frozen < 0 or self.triplet < 0 or self.centre < 0:
@@ -107,6 +116,7 @@ SMALL = ReidConfig(
     centre=0.0,
     average=0.998,
     feature="pooled",
+    projected=128,
     augment=AugmentConfig(jitter=0.2),
 )
 

@@ -23,6 +23,7 @@ from veilkit.networks.losses import Centres, weighted_regularised_triplet
 from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig, channels_last
 from veilkit.rng import Randomness
 from veilkit.training.pixels import read_pixels
+from veilkit.training.projection import project
 from veilkit.training.reid_config import ReidConfig
 from veilkit.training.schedule import Schedule
 from veilkit.training.state import MovingAverage, of_prefix, pack_optimizer, unpack_optimizer, with_prefix
@@ -109,8 +110,14 @@ class ReidRun:
         self._steps += 1
         return loss.item()
 
-    def averaged(self) -> ReidNetwork:
-        """The network to keep: with averaged weights where the recipe asks for it, in evaluation mode."""
+    def finished(self) -> ReidNetwork:
+        """The network to keep, in evaluation mode: averaged and projected where the recipe asks for it."""
+        network, config = self._averaged(), self.config
+        if config.projected:
+            return project(network, self._pixels, self._labels, config.projected, config.shrinkage)
+        return network
+
+    def _averaged(self) -> ReidNetwork:
         network = ReidNetwork(self._network.config)
         load_weights(network, self._average.tensors if self.config.average else self._network.state_dict(), "run")
         return channels_last(network.eval())
