@@ -83,3 +83,13 @@ def test_bad_settings_are_refused():
         AugmentConfig(flip=1.5)
     with pytest.raises(ConfigError, match="jitter must be"):
         AugmentConfig(jitter=1.0)
+
+
+def test_cast_scales_each_colour_by_itself():
+    images = torch.full((6, 3, 8, 4), 100, dtype=torch.uint8)
+    out = augment(images, AugmentConfig(flip=0, pad=0, erase=0, cast=0.2), NODE) * 255 / 100
+    assert torch.equal(out, out[:, :, :1, :1].expand_as(out))  # one gain for each colour of each image
+    gains = out[:, :, 0, 0]
+    assert gains.min() >= 0.8 - 1e-5
+    assert gains.max() <= 1.2 + 1e-5
+    assert len(gains.unique()) == 18

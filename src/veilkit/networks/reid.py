@@ -31,8 +31,8 @@ class ReidNetworkConfig:
     (1, 2) adds one feature for the upper and one for the lower body. reduced: length that each band's feature is
     projected to; 0 keeps the backbone's. identities: classifier outputs; 0 for a network that only embeds.
     cosine: where positive, logits are this many times the cosine to each class instead of a plain product.
-    feature: what `embed` gives, "neck" (after BNNeck) or "pooled" (before it). projection: length that these features,
-    all bands in a row, are projected to in the end; 0 leaves them.
+    feature: what `embed` gives, "neck" (after BNNeck) or "pooled" (before it). projection: length that these
+    features, all bands in a row, are projected to in the end; 0 leaves them.
     """
 
     backbone: str = "mobilenetv2"

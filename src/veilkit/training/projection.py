@@ -18,8 +18,8 @@ from veilkit.training.retrieval import embed_pixels
 def discriminant(features: Tensor, people: Tensor, count: int, shrinkage: float) -> tuple[Tensor, Tensor]:
     """Weight (count, D) and bias (count,) of the projection fitted to features (N, D) of people (N,).
 
-    The projected features have mean 0 over the images and, apart from shrinkage, covariance 1 within a person. At most
-    D and one less than there are people directions can be found; where `count` is larger, so many are given.
+    The projected features have mean 0 over the images and, apart from shrinkage, covariance 1 within a person.
+    No more than D directions, and one less than there are people, can be found; a larger `count` gets so many.
     """
     classes = len(torch.unique(people))
     if classes < 2 or classes == len(people):
@@ -33,5 +33,7 @@ def discriminant(features: Tensor, people: Tensor, count: int, shrinkage: float)
 
 def project(network: ReidNetwork, pixels: Tensor, people: Tensor, count: int, shrinkage: float) -> ReidNetwork:
     """`network` with the projection that its features of these pictures, and of their mirror images, ask for."""
-    features = torch.cat([embed_pixels(network, pixels, flip=False), embed_pixels(network, pixels.flip(3), flip=False)])
+    features = torch.cat(
+        [embed_pixels(network, pixels, flip=False), embed_pixels(network, pixels.flip(3), flip=False)]
+    )
     return network.projected(*discriminant(features, people.repeat(2), count, shrinkage))

@@ -23,8 +23,8 @@ class ReidConfig:
     smoothing: of the labels. triplet, centre: weights of the two metric losses; centre_rate: SGD's, of the centres.
     average: decay of the moving average of the weights that is kept in the end; 0 keeps the last weights.
     feature: what the network gives afterwards, "neck" (after BNNeck, as AGW) or "pooled" (before it).
-    projected, shrinkage: after training, features are projected onto this many discriminant directions of the training
-    people (0: not at all), their covariance within a person drawn by this share towards a sphere.
+    projected, shrinkage: after training, features are projected onto this many discriminant directions (0: not at
+    all) of the training people, whose covariance within a person is drawn by this share towards a sphere.
     temperature: at which soft targets, where there are any, are matched.
     """
 
