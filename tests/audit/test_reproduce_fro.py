@@ -12,14 +12,15 @@ from PIL import Image
 from tests.conftest import random_picture
 from veilkit.audit.reproduce.cells import Cells
 from veilkit.audit.reproduce.fro_report import run_study
-from veilkit.audit.reproduce.fro_study import FroStudy, FroStudyConfig
+from veilkit.audit.reproduce.fro_study import FroStudy, FroStudyConfig, hold_back
 from veilkit.datasets.market1501 import load_market1501
 from veilkit.errors import ConfigError, DataError
 from veilkit.progress import Progress
+from veilkit.types import Record, Split
 
 TINY = FroStudyConfig(
     people=8, backbone="osnet-x0.25", size=(32, 16), epochs=1, batch=4, steps=2, scales=(0.5, 1.0),
-    temperatures=(5.0,), softenings=(0.2,), ratios=(0.7,), clusters=4, pairs=8,
+    temperatures=(5.0,), softenings=(0.2,), ratios=(0.7,), clusters=4, pairs=8, grid_people=4,
 )  # fmt: skip
 
 
@@ -70,3 +71,30 @@ def test_a_study_writes_every_cell_and_its_tables_and_goes_on_where_it_was(data:
 def test_a_study_without_scale_1_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"1\.0"):
         FroStudyConfig(scales=(0.5,))
+
+
+def test_of_each_person_and_camera_the_last_pictures_are_held_back_but_never_all() -> None:
+    records = [Record(f"{p}_c{c}_{n}.png", p, c) for p in "ab" for c in "12" for n in range(3)]
+    records.append(Record("c_c1_0.png", "c", "1"))
+    split = Split("train", Path("nowhere"), tuple(records))
+    trained, unseen = hold_back(split, 1)
+    assert {record.path for record in unseen.records} == {f"{p}_c{c}_2.png" for p in "ab" for c in "12"}
+    assert {*trained.records, *unseen.records} == set(records)
+    assert len(trained) == 9
+    assert len(hold_back(split, 5)[0]) == 5
+    assert hold_back(split, 0)[0].records == split.records
+
+
+def test_smaller_scales_are_parts_of_the_largest_and_attacked_people_are_apart(data: Path, tmp_path: Path) -> None:
+    some = study(data, tmp_path / "study", replace(TINY, people=4, grid_people=2, scales=(0.5, 1.0, 2.0)))
+    whole, targets = some.synthetic(2.0)
+    parts = [some.synthetic(scale) for scale in (0.5, 1.0)]
+    assert [len(whole), *(len(part) for part, _ in parts)] == [24, 6, 12]
+    rows = {record.path: row for record, row in zip(whole.records, targets, strict=True)}
+    for part, logits in parts:
+        assert all(rows[record.path].equal(row) for record, row in zip(part.records, logits, strict=True))
+        assert len(part.identities) == 4
+    assert {len([r for r in parts[1][0].records if r.identity == who]) for who in whole.identities} == {3}
+    groups = [some.members.identities, some.unseen.identities, some.held_out.identities]
+    assert groups[0] == groups[1]
+    assert not {*groups[0]} & {*groups[2]}

@@ -39,11 +39,14 @@ CLUSTERED = tuple((model, seen) for release in ("fro-1", "patches") for model, s
 class FroStudyConfig:
     """people: how many are trained on, the first by name. epochs: of pool and students. steps: of the synthesis.
 
-    scales: of the synthetic set (Figure 9). temperatures, softenings: the grid of Figure 8, at `grid_scale`.
-    ratios: of mix-up (Figure 7). clusters: people whose features are clustered (Figures 3 and 5).
+    held_back: of each person and camera so many pictures are not trained on, for the attacks to ask about. scales: of
+    the synthetic set (Figure 9); the largest is made, and the smaller ones are parts of it. temperatures, softenings:
+    the grid of Figure 8, of the first `grid_people` at `grid_scale`. ratios: of mix-up (Figure 7). clusters: people
+    whose features are clustered (Figures 3 and 5).
     """
 
     people: int = 300
+    held_back: int = 1
     backbone: str = "mobilenetv2"
     size: tuple[int, int] = (128, 64)
     epochs: int = 30
@@ -53,6 +56,7 @@ class FroStudyConfig:
     scales: tuple[float, ...] = (0.5, 1.0, 2.0)
     temperatures: tuple[float, ...] = (0.5, 5.0, 20.0)
     softenings: tuple[float, ...] = (0.0, 0.2, 0.4)
+    grid_people: int = 100
     grid_scale: float = 0.5
     ratios: tuple[float, ...] = (0.9, 0.8, 0.7, 0.6, 0.5)
     clusters: int = 30
@@ -62,8 +66,13 @@ class FroStudyConfig:
     def __post_init__(self) -> None:
         if 1.0 not in self.scales:
             raise ConfigError("scales must hold 1.0, at which FRO is compared with the others")
-        if self.clusters > self.people:
-            raise ConfigError(f"clusters must not exceed people, but got {self.clusters} and {self.people}")
+        if max(self.clusters, self.grid_people) > self.people:
+            raise ConfigError(
+                f"clusters and grid_people must not exceed people, but got {self.clusters}, {self.grid_people} "
+                f"and {self.people}"
+            )
+        if self.held_back < 0:
+            raise ConfigError(f"held_back must not be negative, but got {self.held_back}")
 
     @property
     def recipe(self) -> ReidConfig:
@@ -87,7 +96,8 @@ class FroStudy:
     ) -> None:
         self.config, self.folder, self.data = config, folder, data
         self._cells, self._init, self._workers = cells, init, workers
-        self._train = _copied(first_people(data.train, config.people), folder / "originals")
+        trained, self.unseen = hold_back(first_people(data.train, config.people), config.held_back)
+        self._train = _copied(trained, folder / "originals")
         self._pool_file = folder / "pool.safetensors"
         self._pixels: dict[str, Tensor] = {}
 
@@ -104,7 +114,7 @@ class FroStudy:
     def student(self, scale: float) -> dict[str, Any]:
         """The student of FRO's synthetic set at `scale`."""
         name = f"fro-{scale:g}"
-        return self._cells.get(f"student/{name}", lambda: self._student(name, *self._synthetic(name, scale=scale)))
+        return self._cells.get(f"student/{name}", lambda: self._student(name, *self.synthetic(scale)))
 
     def rival(self, method: str) -> dict[str, Any]:
         """The student of a pixel-level release of the same originals, taught by the pool."""
@@ -115,8 +125,9 @@ class FroStudy:
         name = f"grid-T{temperature:g}-e{softening:g}"
 
         def compute() -> dict[str, Any]:
-            made = self._synthetic(name, scale=self.config.grid_scale, temperature=temperature, softening=softening)
-            return self._student(name, *made)
+            some = _copied(first_people(self._train, self.config.grid_people), self.folder / "grid-originals")
+            settings = {"assembly.temperature": temperature, "assembly.softening": softening}
+            return self._student(name, *self._made(name, some.root, self.config.grid_scale, settings))
 
         return self._cells.get(f"grid/{name}", compute)
 
@@ -149,10 +160,25 @@ class FroStudy:
         elif pictures == "val":
             split = self.data.gallery
         elif pictures.startswith("fro-"):
-            split, _ = self._synthetic(pictures, scale=float(pictures.removeprefix("fro-")))
+            split, _ = self.synthetic(float(pictures.removeprefix("fro-")))
         else:
             split = self._released(pictures)
         return self._features(self._network(model), split, pictures)
+
+    # Who may be attacked
+
+    @property
+    def members(self) -> Split:
+        """The pictures that were trained on."""
+        return self._train
+
+    @property
+    def held_out(self) -> Split:
+        """As many other people of the training part, as far as there are, shown as the members are."""
+        train = self.data.train
+        others = set(train.identities[self.config.people : 2 * self.config.people])
+        records = tuple(record for record in train.records if record.identity in others)
+        return hold_back(Split("held out", train.root, records), self.config.held_back)[0]
 
     # The parts
 
@@ -162,13 +188,18 @@ class FroStudy:
             fro.fit(self._train, work_dir=self.folder / "work" / "pool", init=self._init).save(self._pool_file)
         return Fro.load(self._pool_file)
 
-    def _synthetic(self, name: str, *, scale: float, **assembly: float) -> tuple[Split, Tensor]:
+    def synthetic(self, scale: float) -> tuple[Split, Tensor]:
+        """FRO's synthetic pictures, their people's names kept, and the pool's logits on them."""
+        largest = max(self.config.scales)
+        split, targets = self._made(f"fro-{largest:g}", self._train.root, largest, {})
+        return (split, targets) if scale == largest else _thinned(split, targets, scale / largest)
+
+    def _made(self, name: str, source: Path, scale: float, settings: Mapping[str, object]) -> tuple[Split, Tensor]:
         target = self.folder / "releases" / name
         self._fro()
         protect(
-            self._train.root, target, "fro", model=self._pool_file, preset=self.config.preset, seed=self.config.seed,
-            settings={"scale": scale, "assembly.steps": self.config.steps}
-            | {f"assembly.{key}": value for key, value in assembly.items()},
+            source, target, "fro", model=self._pool_file, preset=self.config.preset, seed=self.config.seed,
+            settings={"scale": scale, "assembly.steps": self.config.steps, **settings},
             names="kept", labels="folder", workers=self._workers,
         )  # fmt: skip
         return load_synthetic(target)
@@ -223,7 +254,7 @@ class FroStudy:
 
     def _similarity(self, release: str) -> dict[str, Any]:
         made = (
-            self._synthetic(release, scale=float(release.removeprefix("fro-")))[0]
+            self.synthetic(float(release.removeprefix("fro-")))[0]
             if release.startswith("fro-")
             else self._released(release)
         )
@@ -251,6 +282,32 @@ def _clustering(features: np.ndarray, people: np.ndarray, seed: int) -> dict[str
 
 def _part(split: Split, indices: list[int]) -> Split:
     return Split(split.name, split.root, tuple(split.records[index] for index in indices))
+
+
+def hold_back(split: Split, count: int) -> tuple[Split, Split]:
+    """Training pictures, and `count` others of each person and camera, the last by path; one at least is kept."""
+    seen: dict[tuple[str | None, str | None], list[int]] = {}
+    for index, record in enumerate(split.records):
+        seen.setdefault((record.identity, record.camera), []).append(index)
+    back: set[int] = set()
+    for members in seen.values():
+        ordered = sorted(members, key=lambda index: split.records[index].path)
+        back.update(ordered[max(1, len(ordered) - count) :] if count else [])
+    kept = [index for index in range(len(split)) if index not in back]
+    return _part(split, kept), _part(split, sorted(back))
+
+
+def _thinned(split: Split, targets: Tensor, share: float) -> tuple[Split, Tensor]:
+    """A share of each person's pictures, rounded so that the whole fits; their names' order is a random one."""
+    people: dict[str | None, list[int]] = {}
+    for index, record in enumerate(split.records):
+        people.setdefault(record.identity, []).append(index)
+    chosen: list[int] = []
+    owed = 0.0
+    for members in people.values():
+        owed += share * len(members)
+        chosen += members[: round(owed) - len(chosen)]
+    return _part(split, chosen), targets[chosen]
 
 
 def _copied(split: Split, folder: Path) -> Split:
