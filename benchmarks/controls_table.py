@@ -210,7 +210,7 @@ def _record(results: dict[str, AuditResult]) -> None:
             else:
                 short += score is None or score.low is None or score.high is None
     record(
-        id="controls-table", claim="Figures of the table of controls that are defined and lack a value or an interval",
+        id="controls-table", claim="Defined figures of the table of controls without a value or an interval",
         figure=short, bar="== 0", note=f"{undefined} more: {UNDEFINED}" if undefined else "",
         unit="figures", data="CUHK03-NP, detected, 128x64, whole test part", seed=SEED,
         scale=f"{len(results)} controls, {len(results) * len(wanted)} figures",

@@ -5,23 +5,25 @@ from __future__ import annotations
 import base64
 import io
 import shlex
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from PIL import Image
 
-from veilkit.attacks import ATTACKS
+from veilkit.attacks import ATTACKS, UNPAIRED_ATTACKS
+from veilkit.attacks.membership_scores import ACCURACY, AUC, TPR
 from veilkit.audit.figures import SETTING_TEXT, cmc_figure, gauge, histogram_figure, overlap
 from veilkit.audit.pictures import FilePictures
 from veilkit.audit.result import DIFFERENCE, SETTINGS, AuditResult, By, Measurement
 from veilkit.audit.subject import Subject
-from veilkit.audit.summary import percent, points
+from veilkit.audit.summary import SEEN, percent, points
 from veilkit.types import Score
 
 _STRIP = 8  # pictures shown
 _THUMBNAIL = (320, 192)  # at most so wide and high
+_SHOWN = ("rank-1", "mAP", "PSNR", "SSIM", AUC, TPR, ACCURACY)
 _RATES = ("rank-1", "rank-5", "rank-10", "mAP", "mINP")
 
 
@@ -44,11 +46,24 @@ def write_report(result: AuditResult, subject: Subject, *, show_originals: bool)
         tables=[table for by in ("expert", "judge") if (table := _table(result, by))],
         figures=_figures(result),
         images=[m for m in result.measurements if m.by == "images"],
-        attacks=[(evidence, ATTACKS[evidence.attack]) for evidence in result.attacks],
+        attacks=[(evidence, _about(evidence.attack)) for evidence in result.attacks],
         chosen=_chosen,
         command=_command(result),
         setting_text=SETTING_TEXT,
+        synthetic=any(evidence.attack in UNPAIRED_ATTACKS for evidence in result.attacks),
+        seen=SEEN,
     )
+
+
+class _About(NamedTuple):
+    summary: str
+    baseline: bool
+
+
+def _about(attack: str) -> _About:
+    if attack in UNPAIRED_ATTACKS:
+        return _About(UNPAIRED_ATTACKS[attack].summary, False)
+    return _About(ATTACKS[attack].summary, ATTACKS[attack].baseline)
 
 
 def _strip(subject: Subject, show_originals: bool) -> list[dict[str, str]]:
@@ -117,7 +132,7 @@ def _figures(result: AuditResult) -> list[dict[str, Any]]:
 
 def _chosen(scores: tuple[Score, ...]) -> list[Score]:
     """The scores of an attack that its table shows; audit.json holds the rest."""
-    return [score for score in scores if score.metric.endswith(("rank-1", "mAP", "PSNR", "SSIM"))]
+    return [score for score in scores if score.metric.endswith(_SHOWN) or score.metric.startswith("nearer")]
 
 
 def _command(result: AuditResult) -> str:
@@ -136,6 +151,10 @@ def _command(result: AuditResult) -> str:
         words += ["--labels", result.config["labels"]]
     if result.release is not None and result.release["key_commitment"] and result.release["names"] == "pseudonyms":
         words += ["--key", "KEY"]
+    for fact, words_for in (("unseen", "--unseen UNSEEN"), ("held_out", "--held-out OTHERS")):
+        words += words_for.split() if fact in result.config else []
+    if "student_sha256" in result.config:
+        words += ["--student", "STUDENT"]
     if result.config["draw_seed"]:
         words += ["--draw-seed", str(result.config["draw_seed"])]
     return shlex.join(words)

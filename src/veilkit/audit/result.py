@@ -18,6 +18,8 @@ SETTINGS = ("raw-raw", "raw-protected", "protected-raw", "protected-protected")
 """Query, then gallery."""
 DIFFERENCE = "protected minus raw"
 """Setting of a paired difference: the same queries, protected-protected minus raw-raw."""
+SAME_CLASS, OTHER_CLASS = "synthetic to an original of its class", "synthetic to an original of another class"
+"""Settings of the pictures of a synthetic release, which have no originals of their own."""
 
 
 @dataclass(frozen=True, slots=True)

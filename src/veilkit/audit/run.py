@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,18 @@ from typing import Any
 from veilkit.attacks import ATTACKS, AttackTarget, Trial, run_gated
 from veilkit.attacks.intervals import CONFIDENCE, DRAWS
 from veilkit.audit.cache import Cache
+from veilkit.audit.extra import gather
 from veilkit.audit.image_scores import TO_ORIGINAL, image_scores
 from veilkit.audit.judges import choose_expert, choose_judge, describe
 from veilkit.audit.pairing import HOW_TEXT
 from veilkit.audit.recognition import Recognition, recognise
 from veilkit.audit.report import write_report
 from veilkit.audit.result import AuditResult, By, Measurement, Unmeasured
-from veilkit.audit.subject import Subject, load_subject
+from veilkit.audit.subject import Subject, is_synthetic, load_subject
 from veilkit.audit.summary import summarise
+from veilkit.audit.unpaired_measure import attack_unpaired, class_similarity, unpaired_gaps
+from veilkit.audit.unpaired_subject import UnpairedSubject, load_unpaired
+from veilkit.audit.unpaired_summary import unpaired_findings
 from veilkit.datasets.folder import check_folder
 from veilkit.errors import DestinationError, UsageError
 from veilkit.experts import Embedder
@@ -39,6 +44,9 @@ def run_audit(
     expert: str | Path | Embedder | None = None,
     judge: str | Path | Embedder | None = None,
     labels: str = "auto",
+    unseen: str | Path | None = None,
+    held_out: str | Path | None = None,
+    student: str | Path | Embedder | None = None,
     out: str | Path | None = None,
     show_originals: bool = False,
     draw_seed: int = 0,
@@ -50,6 +58,9 @@ def run_audit(
     key, seed: of the release, where its names are pseudonyms; by default the key where `protect` puts it.
     expert: the authorised recogniser, whose numbers are utility. judge: an independent one; its numbers are privacy.
     Both are names, .safetensors files or embedders. labels: who is in the originals (see `datasets.labels`).
+    unseen, held_out, student: of a synthetic release only, whose pictures belong to no original. A folder of other
+    pictures of the training people, which were not trained on; one of pictures of other people, by default those of
+    the originals who have no class; and a recogniser trained on the release.
     out: PROTECTED.audit by default; features are kept in its folder cache, so that a stopped audit goes on.
     cache: a folder for features in place of that, which audits of one set of originals may share.
     show_originals: put pictures of originals into the report. draw_seed: of the bootstrap and the gates' noise.
@@ -57,25 +68,27 @@ def run_audit(
     sources = (Path(originals).resolve(), Path(protected).resolve())
     for folder in sources:
         check_folder(folder)
+    extra = gather(sources[1], unseen, held_out, student)
     target = destination(*sources, out)
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DestinationError(f"the audit cannot be written to {target}: {error.strerror}") from None
+    rng, limits = Randomness.from_seed(draw_seed), limits or Limits()
+    key_file = None if key is None else Path(key)
     with Cache((target / "cache" if cache is None else Path(cache)) / "features.sqlite") as kept:
-        subject = load_subject(
-            *sources,
-            key=None if key is None else Path(key),
-            seed=seed,
-            labels=labels,
-            limits=limits or Limits(),
-            cache=kept,
-        )
+        subject = load_subject(*sources, key=key_file, seed=seed, labels=labels, limits=limits, cache=kept)
         authorised, expert_notes = choose_expert(expert)
         independent, judge_notes = choose_judge(judge, authorised)
+        unpaired = None
+        if is_synthetic(subject.manifest):
+            unpaired = load_unpaired(
+                *sources, subject, extra, key=key_file, seed=seed, labels=labels, limits=limits, cache=kept,
+                recogniser=independent, rng=rng,
+            )  # fmt: skip
         result = _measure(
-            subject, authorised, independent, (*expert_notes, *judge_notes), kept, Randomness.from_seed(draw_seed),
-            _facts(labels, draw_seed, show_originals),
+            subject, unpaired, authorised, independent, (*expert_notes, *judge_notes), kept, rng, limits,
+            _facts(labels, draw_seed, show_originals) | extra.facts,
         )  # fmt: skip
         _write(target / RESULT, result.to_json())
         _write(target / REPORT, write_report(result, subject, show_originals=show_originals))
@@ -84,32 +97,32 @@ def run_audit(
 
 def _measure(
     subject: Subject,
+    unpaired: UnpairedSubject | None,
     expert: Embedder,
     judge: Embedder,
     notes: tuple[str, ...],
     cache: Cache,
     rng: Randomness,
+    limits: Limits,
     facts: dict[str, Any],
 ) -> AuditResult:
     same = expert.sha256 == judge.sha256
     found = _recognition(subject, expert, judge, rng, same)
     images, image_notes = image_scores(subject, cache, rng)
-    target = AttackTarget(
-        rng=rng,
-        protected=subject.protected,
-        originals=subject.originals,
-        people=subject.people,
-        search=subject.search,
-        recogniser=judge,
-    )
-    trial = Trial.of(target)
-    attacks = tuple(run_gated(attack, target, trial=trial) for attack in ATTACKS.values())
+    originals = subject.inputs[0]
+    if unpaired is None:
+        attacks = _attack(subject, judge, rng)
+    else:
+        attacks = attack_unpaired(unpaired)
+        images += class_similarity(unpaired, limits, cache, rng)
+        originals = unpaired.used or originals
+        image_notes += unpaired.notes
     search = subject.search
     result = AuditResult(
         veilkit=__version__,
         versions={"python": platform.python_version(), **{name: version(name) for name in ("torch", "numpy")}},
         config=facts,
-        originals=subject.inputs[0],
+        originals=originals,
         protected=subject.inputs[1],
         release=None if subject.manifest is None else subject.manifest.model_dump(),
         paired_by=HOW_TEXT[subject.pairing.how],
@@ -126,10 +139,23 @@ def _measure(
         attacks=attacks,
         curves=tuple(curve for each in found for curve in each.curves),
         histograms=tuple(histogram for each in found for histogram in each.histograms),
-        unmeasured=_unmeasured(subject, images, attacks),
+        unmeasured=_unmeasured(subject, unpaired, images, attacks),
         notes=(*subject.notes, *notes, *image_notes),
     )
-    return summarise(result)
+    return summarise(result) if unpaired is None else replace(result, summary=unpaired_findings(result))
+
+
+def _attack(subject: Subject, judge: Embedder, rng: Randomness) -> tuple[Evidence, ...]:
+    target = AttackTarget(
+        rng=rng,
+        protected=subject.protected,
+        originals=subject.originals,
+        people=subject.people,
+        search=subject.search,
+        recogniser=judge,
+    )
+    trial = Trial.of(target)
+    return tuple(run_gated(attack, target, trial=trial) for attack in ATTACKS.values())
 
 
 def _recognition(
@@ -151,12 +177,15 @@ def _recognition(
 
 
 def _unmeasured(
-    subject: Subject, images: tuple[Measurement, ...], attacks: tuple[Evidence, ...]
+    subject: Subject,
+    unpaired: UnpairedSubject | None,
+    images: tuple[Measurement, ...],
+    attacks: tuple[Evidence, ...],
 ) -> tuple[Unmeasured, ...]:
     missing = []
     if subject.search is None:
         missing.append(Unmeasured("recognition of people in four settings", subject.no_search))
-    if subject.originals is None:
+    if subject.originals is None and unpaired is None:
         why = "it is not known which original belongs to which protected picture"
         missing.append(Unmeasured("recognition with raw queries or a raw gallery", why))
         missing.append(Unmeasured("similarity to the originals", why))
@@ -169,6 +198,8 @@ def _unmeasured(
             missing.append(Unmeasured(metric, why))
     if ("protected", "AD") not in measured:
         missing.append(Unmeasured("chaos (AD)", "every protected picture has one single colour value"))
+    if unpaired is not None:
+        return (*missing, *unpaired_gaps(unpaired, images, attacks))
     missing += [Unmeasured(f"attack {e.attack}", e.reason) for e in attacks if not e.applicable]
     missing.append(
         Unmeasured(

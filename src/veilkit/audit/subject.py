@@ -20,6 +20,7 @@ from veilkit.datasets.folder import load_folder
 from veilkit.datasets.labels import MARKET_FOLDERS, is_market_layout, labeller
 from veilkit.datasets.market1501 import JUNK
 from veilkit.errors import DataError
+from veilkit.methods import METHODS
 from veilkit.pipeline.manifest import Manifest, read_manifest
 from veilkit.pipeline.reading import Limits
 
@@ -69,9 +70,17 @@ def load_subject(
     protected_paths = [record.path for record in load_folder(protected, "none").records]
     manifest = read_manifest(protected)
     secret, key_notes = choose_key(protected, manifest, key, seed)
-    pairing = pair(originals_paths, protected_paths, secret, key_notes)
+    synthetic = is_synthetic(manifest)
+    if synthetic:
+        pairing, labels = Pairing((), "nothing", key_notes), "folder"
+    else:
+        pairing = pair(originals_paths, protected_paths, secret, key_notes)
     market = _is_market(originals if pairing.pairs else protected, labels)
     items, notes = _items(originals, protected, protected_paths, pairing, labels)
+    if synthetic:
+        notes = [
+            "a synthetic release: its pictures belong to no original, and each stands for the person of its class"
+        ]
     if market:
         items, market_notes = _test_part(items)
         notes += market_notes
@@ -100,6 +109,11 @@ def load_subject(
         inputs=inputs,
         notes=(*pairing.notes, *notes, *(search_notes if search is not None else ())),
     )
+
+
+def is_synthetic(manifest: Manifest | None) -> bool:
+    """Whether the pictures of a release belong to no original, as its manifest's method says."""
+    return manifest is not None and manifest.method in METHODS and METHODS[manifest.method].unpaired
 
 
 def _is_market(root: Path, labels: str) -> bool:
@@ -155,7 +169,7 @@ def _readable(
         raise DataError(f"nothing can be measured: none of the {len(items)} pictures could be read: {reasons}")
     files = ([raw[i.original] for i in kept if i.original is not None], [made[i.protected] for i in kept])
     inputs = tuple(
-        Input(root.name, len(used), _digest([file.sha256 for file in used]), dict(refused.most_common()))
+        Input(root.name, len(used), digest([file.sha256 for file in used]), dict(refused.most_common()))
         for root, used, refused in ((originals, files[0], raw_refused), (protected, files[1], made_refused))
     )
     return kept, files, (inputs[0], inputs[1])
@@ -179,6 +193,6 @@ def _people(items: Sequence[_Item]) -> NDArray[np.int64] | None:
     )
 
 
-def _digest(hashes: Sequence[str]) -> str:
+def digest(hashes: Sequence[str]) -> str:
     """One hash for many files, whatever their names and order."""
     return hashlib.sha256("\n".join(sorted(hashes)).encode()).hexdigest()

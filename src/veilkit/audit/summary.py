@@ -7,6 +7,7 @@ from dataclasses import replace
 from veilkit.audit.result import DIFFERENCE, AuditResult, Finding
 from veilkit.types import Evidence, Role, Score
 
+SEEN = "What the eye still sees"
 _UNDOING = (
     ("jigsaw", "Patches put back together", "puts the pictures' patches back together"),
     ("unmix", "Blended pictures taken apart", "takes the blended pictures apart again"),
@@ -19,7 +20,7 @@ def summarise(result: AuditResult) -> AuditResult:
         *(_undone(result, *each) for each in _UNDOING),
         _stock(result), _linkage(result), _own_original(result), _utility(result), _similarity(result),
     )  # fmt: skip
-    return replace(result, summary=tuple(finding for finding in findings if finding is not None))
+    return replace(result, summary=tuple(each for each in findings if each is not None))
 
 
 def percent(rate: float) -> str:
@@ -45,20 +46,23 @@ def points(change: float) -> str:
     return sign + shown
 
 
-def _interval(score: Score) -> str:
+def interval(score: Score) -> str:
+    """The interval in brackets, or nothing."""
     if score.low is None or score.high is None:
         return ""
     return f" (95 % interval {percent(score.low)} to {percent(score.high)})"
 
 
-def _judge_name(result: AuditResult) -> str:
+def judge_name(result: AuditResult) -> str:
+    """Who attacks, to begin a sentence with."""
     kind = "An independent recogniser" if result.independent else "The authorised recogniser itself"
     return f"{kind} ({result.judge.name})"
 
 
-def _finding(
+def finding(
     title: str, score: Score, text: str, marks: dict[str, float | None], invalid: tuple[str, ...] = ()
 ) -> Finding:
+    """A rate as a finding; marks that are None are left out."""
     return Finding(
         title=title,
         role=score.role,
@@ -72,7 +76,8 @@ def _finding(
     )
 
 
-def _headline(evidence: Evidence | None, metric: str) -> tuple[Score, float] | None:
+def headline(evidence: Evidence | None, metric: str) -> tuple[Score, float] | None:
+    """An attack's score and what chance would score, or None where it was not made."""
     if evidence is None:
         return None
     for score in evidence.scores:
@@ -84,63 +89,63 @@ def _headline(evidence: Evidence | None, metric: str) -> tuple[Score, float] | N
 def _undone(result: AuditResult, attack: str, title: str, what: str) -> Finding | None:
     """An attack that undoes the protection; there is nothing to tell where it does not apply."""
     evidence = result.evidence(attack)
-    found = _headline(evidence, "rank-1")
+    found = headline(evidence, "rank-1")
     if evidence is None or found is None:
         return None
     score, chance = found
     text = (
         f"An attacker who knows how pictures were mixed, but not the key, {what}; in {percent(score.value)} of them"
-        f"{_interval(score)} {_judge_name(result)[0].lower()}{_judge_name(result)[1:]} then finds the very original. "
+        f"{interval(score)} {judge_name(result)[0].lower()}{judge_name(result)[1:]} then finds the very original. "
         f"Blind guessing finds {percent(chance)}."
     )
     if not evidence.invalid and score.low is not None and score.low > chance:
         text += " This protection is not safe."
-    return _finding(title, score, text, {"chance": chance}, evidence.invalid)
+    return finding(title, score, text, {"chance": chance}, evidence.invalid)
 
 
 def _stock(result: AuditResult) -> Finding | None:
     evidence = result.evidence("stock_recogniser")
-    found = _headline(evidence, "rank-1")
+    found = headline(evidence, "rank-1")
     if evidence is None or found is None:
         return None
     score, chance = found
     clean = result.score("judge", "raw-raw", "rank-1")
     text = (
-        f"{_judge_name(result)} that sees only the protected pictures finds the right person "
-        f"{percent(score.value)} of the time{_interval(score)}. Blind guessing finds {percent(chance)}"
+        f"{judge_name(result)} that sees only the protected pictures finds the right person "
+        f"{percent(score.value)} of the time{interval(score)}. Blind guessing finds {percent(chance)}"
         + (f"; on the originals it finds {percent(clean.value)}." if clean else ".")
     )
     marks = {"chance": chance, "originals": clean.value if clean else None}
-    return _finding("People told apart in the release", score, text, marks, evidence.invalid)
+    return finding("People told apart in the release", score, text, marks, evidence.invalid)
 
 
 def _linkage(result: AuditResult) -> Finding | None:
     evidence = result.evidence("linkage")
-    found = _headline(evidence, "rank-1")
+    found = headline(evidence, "rank-1")
     if evidence is None or found is None:
         return None
     score, chance = found
     clean = result.score("judge", "raw-raw", "rank-1")
     text = (
-        f"{_judge_name(result)} that holds other, raw pictures of these people names the person in a protected one "
-        f"{percent(score.value)} of the time{_interval(score)}. Blind guessing names {percent(chance)}."
+        f"{judge_name(result)} that holds other, raw pictures of these people names the person in a protected one "
+        f"{percent(score.value)} of the time{interval(score)}. Blind guessing names {percent(chance)}."
     )
     marks = {"chance": chance, "originals": clean.value if clean else None}
-    return _finding("Protected pictures linked to people", score, text, marks, evidence.invalid)
+    return finding("Protected pictures linked to people", score, text, marks, evidence.invalid)
 
 
 def _own_original(result: AuditResult) -> Finding | None:
     evidence = result.evidence("own_original")
-    found = _headline(evidence, "rank-1")
+    found = headline(evidence, "rank-1")
     if evidence is None or found is None:
         return None
     score, chance = found
     text = (
-        f"{_judge_name(result)} that holds all originals finds the very one that a protected picture was made "
-        f"from {percent(score.value)} of the time{_interval(score)}. "
+        f"{judge_name(result)} that holds all originals finds the very one that a protected picture was made "
+        f"from {percent(score.value)} of the time{interval(score)}. "
         f"Blind guessing finds {percent(chance)}."
     )
-    return _finding("Protected pictures linked to their originals", score, text, {"chance": chance}, evidence.invalid)
+    return finding("Protected pictures linked to their originals", score, text, {"chance": chance}, evidence.invalid)
 
 
 def _utility(result: AuditResult) -> Finding | None:
@@ -151,7 +156,7 @@ def _utility(result: AuditResult) -> Finding | None:
     change = result.score("expert", DIFFERENCE, "rank-1")
     text = (
         f"The authorised recogniser ({result.expert.name}) finds the right person among protected pictures "
-        f"{percent(score.value)} of the time{_interval(score)}"
+        f"{percent(score.value)} of the time{interval(score)}"
         + (f"; among the originals, {percent(clean.value)}." if clean else ".")
     )
     if change is not None and change.low is not None and change.high is not None:
@@ -160,7 +165,7 @@ def _utility(result: AuditResult) -> Finding | None:
             f"(95 % interval {points(change.low)} to {points(change.high)})."
         )
     chance = next((m.chance for m in result.measurements if m.by == "expert" and m.score.metric == "rank-1"), None)
-    return _finding(
+    return finding(
         "Still of use to its owner", score, text, {"chance": chance, "originals": clean.value if clean else None}
     )
 
@@ -177,7 +182,7 @@ def _similarity(result: AuditResult) -> Finding | None:
     if mean is not None:
         text += f" One and the same mean picture, which shows nobody, reaches {mean:.2f}."
     return Finding(
-        title="What the eye still sees",
+        title=SEEN,
         role=Role.PRIVACY,
         figure=f"{score.value:.2f}",
         text=text,

@@ -29,6 +29,24 @@ JudgeName = Annotated[
 Labels = Annotated[
     str, typer.Option(help="Who is in an original: auto, none, folder, market, pattern:REGEX or csv:FILE.")
 ]
+Unseen = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Synthetic release: other pictures of the training people, not trained on, labelled alike.",
+    ),
+]
+HeldOut = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Synthetic release: pictures of other people.",
+        show_default="people of ORIGINALS without a class",
+    ),
+]
+Student = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Synthetic release: a student trained on it (.safetensors).")
+]
 Out = Annotated[
     Path | None, typer.Option(help="Folder for audit.json and report.html.", show_default="PROTECTED.audit")
 ]
@@ -46,13 +64,18 @@ def audit(
     expert: ExpertName = None,
     judge: JudgeName = None,
     labels: Labels = "auto",
+    unseen: Unseen = None,
+    held_out: HeldOut = None,
+    student: Student = None,
     out: Out = None,
     show_originals: ShowOriginals = False,
     draw_seed: DrawSeed = 0,
 ) -> None:
     """Attack protected pictures and measure what is left, against their originals.
 
-    Pairs are found through the key, or by paths or file names. A stopped audit goes on with the same command.
+    Pairs are found through the key, or by paths or file names. A release of synthetic pictures, which belong to no
+    original (fro), is asked who and which pictures were trained on, and whom its classes stand for.
+    A stopped audit goes on with the same command.
     Exit code: 0 measured (the report says what could not be), 2 nothing can be measured or an error, 130 interrupted.
     """
     from veilkit.audit.run import REPORT, destination, run_audit
@@ -65,6 +88,9 @@ def audit(
         expert=expert,
         judge=judge,
         labels=labels,
+        unseen=unseen,
+        held_out=held_out,
+        student=student,
         out=out,
         show_originals=show_originals,
         draw_seed=draw_seed,

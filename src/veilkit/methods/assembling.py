@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.utils.hooks import RemovableHandle
 
 from veilkit.configs import check_range
@@ -20,6 +21,7 @@ from veilkit.errors import ConfigError
 from veilkit.rng import Randomness
 
 BatchNorm = (nn.BatchNorm1d, nn.BatchNorm2d, nn.SyncBatchNorm)
+_AT_ONCE = 4  # images whose moments are taken together
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +86,10 @@ class Statistics:
 
     def __enter__(self) -> Statistics:
         def watch(layer: nn.Module, weight: float) -> RemovableHandle:
-            def hook(module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-                self._seen.append(weight * _distance(inputs[0], module))
+            def hook(module: nn.Module, inputs: tuple[Tensor, ...]) -> Tensor:
+                watched, mean, variance = _Moments.apply(inputs[0])  # type: ignore[no-untyped-call]
+                self._seen.append(weight * _distance(mean, variance, module))
+                return cast(Tensor, watched)
 
             return layer.register_forward_pre_hook(hook)
 
@@ -103,13 +107,55 @@ class Statistics:
         return total
 
 
-def _distance(inputs: Tensor, layer: nn.Module) -> Tensor:
+class _Moments(torch.autograd.Function):
+    """What passes through, with its mean and variance (C,) over all axes but the channels'.
+
+    Autograd's own way, `torch.var_mean`, took 40 % of a step: on a CPU it is 20 times slower than the sums that batch
+    normalisation itself is made of, and its gradient passes over the maps several times more than it must.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, inputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        mean, variance = moments(inputs)
+        ctx.save_for_backward(inputs, mean)
+        return inputs, mean, variance
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, passed: Tensor, of_mean: Tensor, of_variance: Tensor) -> Tensor:
+        """d mean / d x = 1 / n and d variance / d x = 2 (x - mean) / n, where n values share a channel."""
+        inputs, mean = ctx.saved_tensors
+        along = (1, -1) + (1,) * (inputs.ndim - 2)
+        count = inputs.numel() // inputs.shape[1]
+        slope = of_variance * (2 / count)
+        level = of_mean / count - slope * mean
+        return torch.addcmul(passed, inputs, slope.view(along)).add_(level.view(along))
+
+
+def moments(inputs: Tensor) -> tuple[Tensor, Tensor]:
+    """(N, C, ...) -> mean and variance (C,) of each channel, the variance without Bessel's correction.
+
+    A few images at a time: they are still in the cache when their variance is taken, and sums stay short enough for
+    single precision however large the group.
+    """
+    if not inputs.is_cpu:
+        variance, mean = torch.var_mean(inputs, dim=[axis for axis in range(inputs.ndim) if axis != 1], correction=0)
+        return mean, variance
+    parts = torch.split(inputs, _AT_ONCE)
+    means, variances = (
+        torch.stack(each)
+        for each in zip(*(torch.batch_norm_update_stats(part, None, None, 0.0) for part in parts), strict=True)
+    )
+    shares = torch.tensor([len(part) / len(inputs) for part in parts])[:, None]
+    mean = (shares * means).sum(0)
+    return mean, (shares * (variances + (means - mean).square())).sum(0)
+
+
+def _distance(mean: Tensor, variance: Tensor, layer: nn.Module) -> Tensor:
     """||mean - running mean|| + ||variance - running variance||, norms not squared (Eq. 5)."""
     assert isinstance(layer, BatchNorm)
     assert layer.running_mean is not None
     assert layer.running_var is not None
-    over = [axis for axis in range(inputs.ndim) if axis != 1]
-    variance, mean = torch.var_mean(inputs, dim=over, correction=0)
     return _norm(mean - layer.running_mean) + _norm(variance - layer.running_var)
 
 
