@@ -41,8 +41,8 @@ BEGIN, END = "<!-- controls table -->", "<!-- /controls table -->"
 def main() -> None:
     arguments = _arguments()
     torch.set_num_threads(1)
-    data, judge_file = _sources()
-    expert, judge = load_expert(_expert(arguments.expert), flip=True), _judge(judge_file)
+    data, judge_file = sources()
+    expert, judge = load_expert(_expert(arguments.expert), flip=True), independent_judge(judge_file)
     work: Path = arguments.work
     originals = _test_part(data / "cuhk03-np", work / "originals")
     results = {}
@@ -69,7 +69,7 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _sources() -> tuple[Path, Path]:
+def sources() -> tuple[Path, Path]:
     if "VEILKIT_DATA" not in os.environ:
         sys.exit("This needs research data: set VEILKIT_DATA to the folder that holds cuhk03-np.")
     data = Path(os.environ["VEILKIT_DATA"]).resolve()
@@ -91,7 +91,7 @@ def _expert(given: str | None) -> str | Path:
     return found[0]
 
 
-def _judge(file: Path) -> Embedder:
+def independent_judge(file: Path) -> Embedder:
     imagenet = NORMALISATIONS["imagenet"]
     return OnnxEmbedder.load(
         file, Preprocessing((256, 128), imagenet.mean, imagenet.std), source="OSNet x0.25, trained on MSMT17"

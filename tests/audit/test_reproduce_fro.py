@@ -15,6 +15,7 @@ from veilkit.audit.reproduce.fro_report import run_study
 from veilkit.audit.reproduce.fro_study import FroStudy, FroStudyConfig, hold_back
 from veilkit.datasets.market1501 import load_market1501
 from veilkit.errors import ConfigError, DataError
+from veilkit.experts import load_expert
 from veilkit.progress import Progress
 from veilkit.types import Record, Split
 
@@ -26,8 +27,8 @@ TINY = FroStudyConfig(
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Eight people to train on, three others to test on, in the layout of Market-1501."""
-    for folder, people, shots in (("bounding_box_train", range(8), 4), ("query", range(8, 11), 1)):
+    """Twelve people of the training part, three others to test on, in the layout of Market-1501."""
+    for folder, people, shots in (("bounding_box_train", range(12), 4), ("query", range(12, 15), 1)):
         (tmp_path / "data" / folder).mkdir(parents=True)
         for person in people:
             for shot in range(shots):
@@ -35,7 +36,7 @@ def data(tmp_path: Path) -> Path:
                     tmp_path / "data" / folder / f"{person:04}_c1_{shot}.png"
                 )
     (tmp_path / "data" / "bounding_box_test").mkdir()
-    for person in range(8, 11):
+    for person in range(12, 15):
         for shot in range(2):
             Image.fromarray(random_picture(10 * person + shot, 32, 16)).save(
                 tmp_path / "data" / "bounding_box_test" / f"{person:04}_c2_{shot}.png"
@@ -46,7 +47,9 @@ def data(tmp_path: Path) -> Path:
 def study(data: Path, folder: Path, config: FroStudyConfig = TINY) -> FroStudy:
     with Progress(config.cells(), "cells") as progress:
         cells = Cells(folder, asdict(config), progress)
-    return FroStudy(load_market1501(data), folder, config, cells, init=None, workers=0)
+    return FroStudy(
+        load_market1501(data), folder, config, cells, judge=load_expert("histogram"), init=None, workers=0
+    )
 
 
 @pytest.mark.slow
@@ -56,7 +59,14 @@ def test_a_study_writes_every_cell_and_its_tables_and_goes_on_where_it_was(data:
     cells = sorted((folder / "cells").glob("*.json"))
     assert len(cells) == TINY.cells()
     text = report.read_text()
-    for words in ("student of FRO, scale 0.5", "student of patch recombination", "t-SNE", "epsilon 0.2", "mean SSIM"):
+    for words in (
+        "student of FRO, scale 0.5",
+        "student of patch recombination",
+        "t-SNE",
+        "epsilon 0.2",
+        "mean SSIM",
+        "class_linkage",
+    ):
         assert words in text
     assert len(list(folder.glob("tsne-*.svg"))) == 10
     pool = json.loads((folder / "cells" / "pool.json").read_text())["result"]

@@ -17,6 +17,9 @@ Out = Annotated[
     Path, typer.Option(help="Folder for cells, releases, students and the report; a study goes on there.")
 ]
 Init = Annotated[Path | None, typer.Option(help="Weights that pool and students start from (safetensors).")]
+Judge = Annotated[
+    str, typer.Option(help="Independent recogniser that attacks with: a name (`veilkit experts list`) or a file.")
+]
 Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting of the study.")]
 Workers = Annotated[
     int | None, typer.Option(min=0, help="Worker processes of the synthesis.", show_default="one per core")
@@ -34,11 +37,12 @@ def fro(
     data: Data,
     out: Out,
     init: Init = None,
+    judge: Judge = "people",
     settings: Settings = None,
     workers: Workers = None,
     threads: Threads = 1,
 ) -> None:
-    """FRO: pool, students of FRO, PRO, mix-up and noise, clusters, temperature and softening, data scale.
+    """FRO: pool, students of FRO, PRO, mix-up and noise, attacks, clusters, temperature and softening, data scale.
 
     Each figure is a cell of its own; a stopped study goes on when the same command is given again.
     """
@@ -51,6 +55,7 @@ def fro(
     from veilkit.audit.reproduce.fro_study import FroStudy, FroStudyConfig
     from veilkit.configs import parse_settings, with_settings
     from veilkit.datasets.market1501 import load_market1501
+    from veilkit.experts import load_expert
     from veilkit.progress import Progress
 
     torch.set_num_threads(threads)
@@ -58,7 +63,7 @@ def fro(
     with Progress(config.cells(), "cells") as progress:
         cells = Cells(out, asdict(config), progress)
         study = FroStudy(
-            load_market1501(data), out, config, cells, init=init,
+            load_market1501(data), out, config, cells, judge=load_expert(judge), init=init,
             workers=len(os.sched_getaffinity(0)) if workers is None else workers,
         )  # fmt: skip
         report = run_study(study)

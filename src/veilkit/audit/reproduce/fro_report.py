@@ -33,6 +33,7 @@ def run_study(study: FroStudy) -> Path:
     rivals = {name: study.rival(name) for name in RIVALS}
     similar = {name: study.similarity(name) for name in ("fro-1", *RIVALS)}
     clusters = {(model, seen): study.clusters(model, seen) for model, seen in CLUSTERED}
+    attacks = study.attacks()
     ratios = {ratio: study.mixup_clusters(ratio) for ratio in config.ratios}
     grid = {(t, e): study.grid(t, e) for t in config.temperatures for e in config.softenings}
     for model, seen in CLUSTERED:
@@ -49,6 +50,8 @@ def run_study(study: FroStudy) -> Path:
             ("release", "mean SSIM", "pairs"),
             [(_name(name), f"{cell['ssim']:.3f}", str(cell["pairs"])) for name, cell in similar.items()],
         ),
+        f"## Attacks on FRO at scale 1, its soft labels and its student, by {study.judge.name}",
+        _attacks(attacks),
         "## Clusters by person (paper: Figures 3 and 5)",
         _table(
             ("features of", "pictures", "Silhouette", "ARI", "t-SNE"),
@@ -91,6 +94,26 @@ def _comparison(
         kept = [f"{cell[metric][0] / max(pool[metric][0], 1e-9):.0%}" for metric in ("mAP", "rank-1")]
         rows.append((name, str(cell["pictures"]), _interval(cell, "mAP"), _interval(cell, "rank-1"), *kept))
     return _table(("model", "pictures", "mAP", "Rank-1", "mAP kept", "Rank-1 kept"), rows)
+
+
+def _attacks(attacks: dict[str, Any]) -> str:
+    rows: list[Sequence[str]] = []
+    for name, found in attacks.items():
+        if not found["applicable"]:
+            rows.append((f"`{name}`", "not measured", "", found["reason"]))
+        for place, score in enumerate(found["scores"]):
+            interval = "" if score["low"] is None else f" [{score['low']:.3f}, {score['high']:.3f}]"
+            chance = found["chance"].get(score["metric"])
+            remark = "; ".join(["INVALID: " + why for why in found["invalid"]]) if place == 0 else ""
+            rows.append(
+                (
+                    f"`{name}` {score['metric']}",
+                    f"{score['value']:.3f}{interval}",
+                    "" if chance is None else f"{chance:.3f}",
+                    remark or score["note"],
+                )
+            )
+    return _table(("attack", "found", "chance", "remark"), rows)
 
 
 def _clustered(cell: dict[str, Any]) -> tuple[str, str]:

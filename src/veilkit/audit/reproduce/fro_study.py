@@ -14,10 +14,12 @@ from torch import Tensor
 
 from veilkit.attacks.intervals import retrieval_scores
 from veilkit.audit.reproduce.cells import Cells
+from veilkit.audit.reproduce.fro_attacks import attack_synthetic
 from veilkit.datasets.folder import load_folder
 from veilkit.datasets.labelled import first_people
 from veilkit.datasets.market1501 import Market1501
 from veilkit.errors import ConfigError
+from veilkit.experts import Embedder
 from veilkit.methods.fro import Fro, FroConfig
 from veilkit.metrics import kmeans_ari, silhouette, ssim
 from veilkit.networks.reid import ReidNetwork, load_reid
@@ -85,21 +87,30 @@ class FroStudyConfig:
         """How many cells the study has."""
         grid = len(self.temperatures) * len(self.softenings)
         rivals = len(RIVALS)
-        return 2 + len(self.scales) + rivals + grid + (1 + rivals) + len(CLUSTERED) + len(self.ratios)
+        return 2 + len(self.scales) + rivals + grid + (1 + rivals) + len(CLUSTERED) + len(self.ratios) + 1
 
 
 class FroStudy:
     """The cells of the study. Nothing is computed before it is asked for, and nothing twice."""
 
     def __init__(
-        self, data: Market1501, folder: Path, config: FroStudyConfig, cells: Cells, *, init: Path | None, workers: int
+        self,
+        data: Market1501,
+        folder: Path,
+        config: FroStudyConfig,
+        cells: Cells,
+        *,
+        judge: Embedder,
+        init: Path | None,
+        workers: int,
     ) -> None:
-        self.config, self.folder, self.data = config, folder, data
+        self.config, self.folder, self.data, self.judge = config, folder, data, judge
         self._cells, self._init, self._workers = cells, init, workers
         trained, self.unseen = hold_back(first_people(data.train, config.people), config.held_back)
         self._train = _copied(trained, folder / "originals")
         self._pool_file = folder / "pool.safetensors"
         self._pixels: dict[str, Tensor] = {}
+        self._releases: dict[str, tuple[Split, Tensor]] = {}
 
     # The comparison (Table 1 in small)
 
@@ -165,7 +176,18 @@ class FroStudy:
             split = self._released(pictures)
         return self._features(self._network(model), split, pictures)
 
-    # Who may be attacked
+    # What the release gives away
+
+    def attacks(self) -> dict[str, Any]:
+        """What each attack finds in FRO's release at scale 1, its soft labels and its student."""
+
+        def compute() -> dict[str, Any]:
+            return attack_synthetic(
+                self.members, self.unseen, self.held_out, *self.synthetic(1.0), self._network("fro-1"), self.judge,
+                size=self.config.size, seed=self.config.seed,
+            )  # fmt: skip
+
+        return self._cells.get("attacks/fro-1", compute)
 
     @property
     def members(self) -> Split:
@@ -195,14 +217,16 @@ class FroStudy:
         return (split, targets) if scale == largest else _thinned(split, targets, scale / largest)
 
     def _made(self, name: str, source: Path, scale: float, settings: Mapping[str, object]) -> tuple[Split, Tensor]:
-        target = self.folder / "releases" / name
-        self._fro()
-        protect(
-            source, target, "fro", model=self._pool_file, preset=self.config.preset, seed=self.config.seed,
-            settings={"scale": scale, "assembly.steps": self.config.steps, **settings},
-            names="kept", labels="folder", workers=self._workers,
-        )  # fmt: skip
-        return load_synthetic(target)
+        if name not in self._releases:
+            target = self.folder / "releases" / name
+            self._fro()
+            protect(
+                source, target, "fro", model=self._pool_file, preset=self.config.preset, seed=self.config.seed,
+                settings={"scale": scale, "assembly.steps": self.config.steps, **settings},
+                names="kept", labels="folder", workers=self._workers,
+            )  # fmt: skip
+            self._releases[name] = load_synthetic(target)
+        return self._releases[name]
 
     def _released(self, method: str, name: str | None = None, settings: Mapping[str, object] | None = None) -> Split:
         target = self.folder / "releases" / (name or method)

@@ -1,0 +1,159 @@
+"""FRO on CUHK03-NP: what `veilkit reproduce fro` computes, and the claims that follow from its cells.
+
+    VEILKIT_DATA=... python benchmarks/fro_study.py
+
+takes hours on two cores; stopped, it goes on with the same command. Pool and students start from
+runs/imagenet-mobilenetv2.safetensors, which models/convert_imagenet.py makes as models/cuhk03_mobilenetv2.md says.
+With --so-far nothing is computed: rows are recorded of the cells that are there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from claims import ROOT, record
+from controls_table import independent_judge, sources
+from veilkit.audit.reproduce.cells import Cells
+from veilkit.audit.reproduce.fro_report import run_study
+from veilkit.audit.reproduce.fro_study import FroStudy, FroStudyConfig
+from veilkit.datasets.market1501 import load_market1501
+from veilkit.progress import Progress
+
+CONFIG = FroStudyConfig()
+COMMAND = "VEILKIT_DATA=... python benchmarks/fro_study.py"
+REPORT = ROOT / "benchmarks" / "results" / "fro.md"
+KEPT = {"mAP": 65, "rank-1": 75}
+
+
+def main() -> None:
+    arguments = _arguments()
+    if not arguments.so_far:
+        _compute(arguments)
+    cells = {}
+    for file in sorted((arguments.work / "cells").glob("*.json")):
+        held = json.loads(file.read_text(encoding="utf-8"))
+        if held["settings"] != json.loads(json.dumps(asdict(CONFIG))):
+            sys.exit(f"{file} was computed under other settings; name another folder with --work")
+        cells[held["cell"]] = held["result"]
+    for row in rows(cells):
+        record(
+            **row, data="CUHK03-NP, detected, 128x64", seed=CONFIG.seed, command=COMMAND,
+            scale=f"{CONFIG.people} people, {CONFIG.backbone}, {CONFIG.steps} steps; official query and gallery",
+        )  # fmt: skip
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--init", type=Path, default=ROOT / "runs" / "imagenet-mobilenetv2.safetensors")
+    parser.add_argument("--work", type=Path, default=ROOT / "runs" / "fro")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of training")
+    parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)), help="of the synthesis")
+    parser.add_argument("--so-far", action="store_true", help="record what was computed, compute nothing")
+    return parser.parse_args()
+
+
+def _compute(arguments: argparse.Namespace) -> None:
+    data, judge_file = sources()
+    if not arguments.init.is_file():
+        sys.exit(f"{arguments.init} is not there; models/cuhk03_mobilenetv2.md says how to make it")
+    torch.set_num_threads(arguments.threads)
+    with Progress(CONFIG.cells(), "cells") as progress:
+        study = FroStudy(
+            load_market1501(data / "cuhk03-np"), arguments.work, CONFIG,
+            Cells(arguments.work, asdict(CONFIG), progress),
+            judge=independent_judge(judge_file), init=arguments.init, workers=arguments.workers,
+        )  # fmt: skip
+        report = run_study(study).read_text(encoding="utf-8")
+    REPORT.write_text(report.replace("](tsne-", "](../../runs/fro/tsne-"), encoding="utf-8")
+
+
+def rows(cells: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of claims that these cells allow."""
+    found: list[dict[str, Any]] = []
+    pool, student = cells.get("pool"), cells.get("student/fro-1")
+    if pool and student:
+        beside = _beside(cells)
+        for metric, bar in KEPT.items():
+            found.append(
+                {
+                    "id": f"fro-kept-{metric.replace('-', '').lower()}",
+                    "claim": f"Of the pool's {_name(metric)}, what FRO's student keeps at scale 1",
+                    "figure": round(100 * student[metric][0] / pool[metric][0], 1),
+                    "bar": f">= {bar}",
+                    "unit": "%",
+                    "note": f"{_name(metric)}: pool {_interval(pool, metric)}, student {_interval(student, metric)}"
+                    + "".join(f", {name} {_interval(cell, metric)}" for name, cell in beside.items()),
+                }
+            )
+    students = {scale: cells.get(f"student/fro-{scale:g}") for scale in sorted(CONFIG.scales)}
+    if all(students.values()):
+        values = {scale: 100 * cell["mAP"][0] for scale, cell in students.items() if cell}
+        steps = [later - earlier for earlier, later in zip(values.values(), list(values.values())[1:], strict=False)]
+        found.append(
+            {
+                "id": "fro-scale", "claim": "Least rise of the student's mAP from one data scale to the next",
+                "figure": round(min(steps), 1), "bar": "> 0", "unit": "points",
+                "note": ", ".join(f"scale {scale:g}: {value:.1f} %" for scale, value in values.items()),
+            }
+        )  # fmt: skip
+    if similar := cells.get("ssim/fro-1"):
+        found.append(
+            {
+                "id": "fro-ssim", "claim": "Mean SSIM of an original and a synthetic picture of the same class",
+                "figure": round(similar["ssim"], 3), "bar": "<= 0.15", "unit": "SSIM",
+                "note": f"{similar['pairs']} pairs",
+            }
+        )  # fmt: skip
+    if attacks := cells.get("attacks/fro-1"):
+        short = [
+            name for name, attack in attacks.items()
+            if not attack["applicable"] or attack["invalid"] or attack["scores"][0]["low"] is None
+        ]  # fmt: skip
+        found.append(
+            {
+                "id": "fro-attacks", "claim": "Attacks on FRO's release without a valid figure and its interval",
+                "figure": len(short), "bar": "== 0", "unit": f"of {len(attacks)} attacks",
+                "note": "; ".join(_headline(name, attack) for name, attack in attacks.items()),
+            }
+        )  # fmt: skip
+    return found
+
+
+def _headline(name: str, attack: Mapping[str, Any]) -> str:
+    if not attack["applicable"]:
+        return f"{name}: {attack['reason']}"
+    score = attack["scores"][0]
+    chance = attack["chance"].get(score["metric"])
+    text = f"{name} {score['metric']} {score['value']:.3f}"
+    text += "" if score["low"] is None else f" [{score['low']:.3f}, {score['high']:.3f}]"
+    text += "" if chance is None else f", chance {chance:.3f}"
+    return text + "".join(f", INVALID: {why}" for why in attack["invalid"])
+
+
+def _beside(cells: Mapping[str, Any]) -> dict[str, Any]:
+    named = {
+        "originals": "student of the originals", "patches": "of PRO", "mixup": "of mix-up", "noise": "of noise",
+    }  # fmt: skip
+    return {text: cells[f"student/{name}"] for name, text in named.items() if f"student/{name}" in cells}
+
+
+def _name(metric: str) -> str:
+    return {"rank-1": "Rank-1"}.get(metric, metric)
+
+
+def _interval(cell: Mapping[str, Any], metric: str) -> str:
+    value, low, high = (100 * each for each in cell[metric])
+    return f"{value:.1f} % [{low:.1f}, {high:.1f}]"
+
+
+if __name__ == "__main__":
+    main()
