@@ -7,13 +7,14 @@ import os
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from claims import ROOT, record
+from veilkit.checkpoint import load_weights
 from veilkit.datasets.generated import generate_people
 from veilkit.datasets.market1501 import Market1501, load_market1501
 from veilkit.experts import Embedder, load_expert
@@ -21,6 +22,7 @@ from veilkit.experts.onnx import OnnxEmbedder
 from veilkit.experts.preprocessing import NORMALISATIONS, Preprocessing
 from veilkit.experts.torch_embedder import TorchEmbedder
 from veilkit.metrics import bootstrap_interval, retrieval
+from veilkit.networks.reid import ReidNetwork, load_reid, save_reid
 from veilkit.pipeline.reading import Limits, decode, read_bytes
 from veilkit.progress import Progress
 from veilkit.types import Split
@@ -141,9 +143,9 @@ def cuhk03() -> None:
     if model is None:
         print("skipped: models/ holds no cuhk03_*.safetensors; docs/training.md says how to train one")
         return
-    experts["cuhk03"] = TorchEmbedder.load(
-        model, name="cuhk03", licence="research only", source="models/", origin="models/", flip=True
-    )
+    experts["cuhk03"] = _expert(model, "cuhk03")
+    with tempfile.TemporaryDirectory() as folder:
+        experts["cuhk03 without its projection"] = _expert(_unprojected(model, Path(folder)), "cuhk03-unprojected")
     judge = weights / "osnet_x0_25_msmt17.onnx"
     if judge.is_file():
         size = Preprocessing((256, 128), *NORMALISATIONS["imagenet"])
@@ -167,6 +169,20 @@ def cuhk03() -> None:
                     figure=round(value, 1), bar=f">= {bar}",
                     note="" if value >= bar else "see models/cuhk03_mobilenetv2.md for what limits it", **about,
                 )  # fmt: skip
+
+
+def _expert(file: Path, name: str) -> Embedder:
+    return TorchEmbedder.load(file, name=name, licence="research only", source="models/", origin="models/", flip=True)
+
+
+def _unprojected(model: Path, folder: Path) -> Path:
+    """The same weights, giving the features that its discriminant projection starts from."""
+    network = load_reid(model)
+    plain = ReidNetwork(replace(network.config, projection=0))
+    tensors = {name: t for name, t in network.state_dict().items() if not name.startswith("projection.")}
+    load_weights(plain, tensors, model.name)
+    save_reid(folder / "unprojected.safetensors", plain)
+    return folder / "unprojected.safetensors"
 
 
 def main() -> None:
