@@ -16,7 +16,7 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 DATA = "VEILKIT_DATA"
 _NOT_ALONE = {"claims", "run_all"}
-_HOURS = {"expert_rerun", "fro_study"}
+_HOURS = {"expert_rerun", "fro_faces", "fro_study"}
 
 
 def scripts(folder: Path = FOLDER) -> list[Path]:

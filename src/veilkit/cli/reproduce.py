@@ -13,6 +13,9 @@ app = typer.Typer(help="Reproduce a paper's tables in small.", no_args_is_help=T
 Data = Annotated[
     Path, typer.Argument(metavar="DATA", help="A dataset in the layout of Market-1501; `veilkit generate` makes one.")
 ]
+Faces = Annotated[
+    Path, typer.Argument(metavar="LFW", help="Labeled Faces in the Wild: a folder per person, and pairs.txt.")
+]
 Out = Annotated[
     Path, typer.Option(help="Folder for cells, releases, students and the report; a study goes on there.")
 ]
@@ -68,3 +71,38 @@ def fro(
         )  # fmt: skip
         report = run_study(study)
     typer.echo(f"The tables are in {report}")
+
+
+@app.command()
+def fro_faces(
+    lfw: Faces,
+    out: Out,
+    init: Init = None,
+    settings: Settings = None,
+    workers: Workers = None,
+    threads: Threads = 1,
+) -> None:
+    """FRO on faces: pool and students verify people of LFW whom nobody trained on.
+
+    Each figure is a cell of its own; a stopped study goes on when the same command is given again.
+    """
+    from dataclasses import asdict
+
+    import torch
+
+    from veilkit.audit.reproduce.cells import Cells
+    from veilkit.audit.reproduce.fro_faces import FaceStudyConfig, faces_table, run_faces
+    from veilkit.configs import parse_settings, with_settings
+    from veilkit.datasets.lfw import load_lfw
+    from veilkit.pipeline.writing import write_atomically
+    from veilkit.progress import Progress
+
+    torch.set_num_threads(threads)
+    config = with_settings(FaceStudyConfig(), parse_settings(settings or []))
+    with Progress(config.cells(), "cells") as progress:
+        found = run_faces(
+            load_lfw(lfw), out, config, Cells(out, asdict(config), progress), init=init,
+            workers=len(os.sched_getaffinity(0)) if workers is None else workers,
+        )  # fmt: skip
+    write_atomically(out / "report.md", (faces_table(found) + "\n").encode(), out)
+    typer.echo(f"The table is in {out / 'report.md'}")

@@ -1,0 +1,199 @@
+"""Membership inference by shadows on FRO: its whole recipe, once for the target and for each of some shadows.
+
+A shadow is pool, synthetic set and student of other people. What a run leaves is kept under a name that belongs to
+its pictures and settings, so that a study that was stopped goes on with the runs that are missing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from veilkit.attacks import UNPAIRED_ATTACKS, UnpairedRelease, UnpairedTarget, UnpairedTrial, run_unpaired
+from veilkit.attacks.shadows import FEWEST, Shadows
+from veilkit.audit.reproduce.fro_attacks import described, held, held_release, person_codes
+from veilkit.errors import ConfigError, DataError
+from veilkit.experts import Embedder
+from veilkit.methods.assembling import AssemblyConfig
+from veilkit.methods.fro import Fro, FroConfig
+from veilkit.networks.reid import load_reid
+from veilkit.pipeline.protect import protect
+from veilkit.rng import Randomness
+from veilkit.training.reid_config import PLAIN, ReidConfig
+from veilkit.training.student import load_synthetic, train_student
+from veilkit.types import Record, Split
+
+BY_SHADOWS = ("membership_shadows_person", "membership_shadows_picture")
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowStudyConfig:
+    """people: trained on in the target and in each shadow. pictures: of each person, trained on; as many are not.
+
+    backbone, size, epochs, batch: of pools and students, a batch being so many people with four pictures each.
+    steps, scale: of the synthesis. count: of shadows.
+    """
+
+    people: int = 24
+    pictures: int = 4
+    backbone: str = "osnet-x0.25"
+    size: tuple[int, int] = (64, 32)
+    epochs: int = 20
+    batch: int = 8
+    steps: int = 100
+    scale: float = 1.0
+    count: int = FEWEST
+
+    def __post_init__(self) -> None:
+        if self.people < 2 or self.pictures < 1:
+            raise ConfigError(f"expected two people and a picture of each, but got {self.people} and {self.pictures}")
+        if self.count < FEWEST or self.count % 2:
+            raise ConfigError(f"expected an even number of at least {FEWEST} shadows, but got {self.count}")
+
+    def recipe(self, seed: int) -> ReidConfig:
+        """Of a pool and its student."""
+        return replace(
+            PLAIN, backbone=self.backbone, size=self.size, epochs=self.epochs, identities=self.batch, seed=seed
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowParts:
+    """Who plays which part; nobody plays two. unseen are other pictures of the members."""
+
+    members: Split
+    unseen: Split
+    held_out: Split
+    public: Split
+
+
+def shadow_parts(split: Split, config: ShadowStudyConfig) -> ShadowParts:
+    """The first people by name who have pictures enough: `people` members, as many held out, twice as many public.
+
+    A person's pictures are taken in pairs of one camera, of which one is trained on and the other is not: pictures
+    that were trained on and others must not differ in their cameras.
+    """
+    paired = {person: pairs_by_camera(split, person)[: config.pictures] for person in split.identities}
+    names = [person for person, pairs in paired.items() if len(pairs) == config.pictures]
+    if len(names) < 4 * config.people:
+        raise DataError(
+            f"expected {4 * config.people} people with {config.pictures} pairs of pictures by one camera each, but "
+            f"{split.name!r} has {len(names)}; take fewer people or pictures"
+        )
+    count = config.people
+
+    def part(name: str, first: int, last: int, *sides: int) -> Split:
+        chosen = (pair[side] for person in names[first:last] for pair in paired[person] for side in sides)
+        return Split(name, split.root, tuple(sorted(chosen, key=lambda record: record.path)))
+
+    return ShadowParts(
+        part("members", 0, count, 0),
+        part("unseen", 0, count, 1),
+        part("held out", count, 2 * count, 0),
+        part("public", 2 * count, 4 * count, 0, 1),
+    )
+
+
+def shadow_attack(
+    parts: ShadowParts,
+    config: ShadowStudyConfig,
+    recogniser: Embedder,
+    folder: Path,
+    *,
+    init: Path | None = None,
+    workers: int = 0,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """What the attacks of `BY_SHADOWS` find, by name (see `fro_attacks.described`).
+
+    folder: where pools, releases and students are kept. init: weights that pools and students start from. Every run
+    has a seed of its own, since an adversary does not know the target's.
+    """
+    codes = person_codes(parts.members, parts.held_out, parts.public)
+    public = held(parts.public, codes, config.size)
+
+    def run(split: Split) -> UnpairedRelease:
+        made, targets, student = _run(split, config, folder, init, workers, seed)
+        return held_release(made, targets, load_reid(student), codes, config.size)
+
+    def shadow(indices: NDArray[np.int64]) -> UnpairedRelease:
+        records = tuple(parts.public.records[index] for index in indices)
+        return run(Split("shadow", parts.public.root, records))
+
+    rng = Randomness.from_seed(seed).child("shadow study")
+    target = UnpairedTarget(
+        rng=rng,
+        release=run(parts.members),
+        members=held(parts.members, codes, config.size),
+        unseen=held(parts.unseen, codes, config.size),
+        held_out=held(parts.held_out, codes, config.size),
+        recogniser=recogniser,
+        shadows=Shadows(public.pictures, public.people, shadow, rng=rng, count=config.count, share=0.5),
+    )
+    trial = UnpairedTrial.of(target)
+    return {name: described(run_unpaired(UNPAIRED_ATTACKS[name], target, trial=trial)) for name in BY_SHADOWS}
+
+
+def _run(
+    split: Split, config: ShadowStudyConfig, folder: Path, init: Path | None, workers: int, seed: int
+) -> tuple[Split, Tensor, Path]:
+    """Pool, synthetic set with its logits, and the student's file, of these pictures."""
+    name = _name(split, config, init, seed)
+    own = int(name, 16) >> 33
+    recipe = config.recipe(own)
+    pool, student = (folder / kind / f"{name}.safetensors" for kind in ("pools", "students"))
+    for kind in ("pools", "students"):
+        (folder / kind).mkdir(parents=True, exist_ok=True)
+    source = _copied(split, folder / "originals" / name)
+    if not pool.exists():
+        method = Fro(FroConfig(scale=config.scale, assembly=AssemblyConfig(steps=config.steps), pool=recipe))
+        method.fit(split, work_dir=folder / "work" / name / "pool", init=init).save(pool)
+    release = folder / "releases" / name
+    protect(source, release, "fro", model=pool, seed=own, names="kept", labels="folder", workers=workers)
+    made, targets = load_synthetic(release)
+    if not student.exists():
+        train_student(made, targets, recipe, student, work_dir=folder / "work" / name / "student", init=init)
+    shutil.rmtree(folder / "work" / name, ignore_errors=True)
+    return made, targets, student
+
+
+def _name(split: Split, config: ShadowStudyConfig, init: Path | None, seed: int) -> str:
+    """64 bits in hexadecimal that belong to these pictures' paths and people and to all settings of a run."""
+    settings = {key: value for key, value in asdict(config).items() if key not in ("people", "pictures", "count")}
+    start = "" if init is None else hashlib.sha256(init.read_bytes()).hexdigest()
+    facts = [settings, start, seed, [(record.path, record.identity) for record in split.records]]
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _copied(split: Split, folder: Path) -> Path:
+    """The pictures in one folder per person: a synthesis is told its people by a folder."""
+    for index, record in enumerate(split.records):
+        target = folder / str(record.identity) / f"{index}-{Path(record.path).name}"
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            draft = target.with_suffix(".draft")
+            shutil.copyfile(split.file(index), draft)
+            draft.replace(target)
+    return folder
+
+
+def pairs_by_camera(split: Split, person: str) -> list[tuple[Record, Record]]:
+    """A person's pictures in pairs of one camera, by path; the first pair of each camera, then the second of each."""
+    cameras: dict[str, list[Record]] = {}
+    for record in sorted(split.records, key=lambda each: each.path):
+        if record.identity == person:
+            cameras.setdefault(str(record.camera), []).append(record)
+    placed = [
+        (place, camera, (records[place], records[place + 1]))
+        for camera, records in cameras.items()
+        for place in range(0, len(records) - 1, 2)
+    ]
+    return [pair for _, _, pair in sorted(placed, key=lambda each: each[:2])]
