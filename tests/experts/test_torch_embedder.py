@@ -13,7 +13,7 @@ from veilkit.errors import CheckpointError, DataError
 from veilkit.experts.base import ExpertInfo
 from veilkit.experts.digest import file_sha256
 from veilkit.experts.torch_embedder import TorchEmbedder
-from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig, load_reid
+from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig, load_reid, save_reid
 
 COARSE = torch.rand(3, 3, 5, 3, generator=torch.Generator().manual_seed(1))
 IMAGES = torch.nn.functional.interpolate(COARSE, size=(50, 30))
@@ -82,6 +82,17 @@ def test_loaded_from_a_model_file(reid_file: Path) -> None:
     assert expert.info.preprocessing is not None
     assert expert.info.preprocessing.size == (64, 32)
     assert (expert.embed(IMAGES) - wanted).abs().max() <= 1e-4 * wanted.abs().max()
+
+
+def test_projected_features_are_given_in_their_own_length(tmp_path: Path) -> None:
+    network = settled_network(ReidNetworkConfig("osnet-x0.25", (32, 16), feature="pooled"))
+    length = network.embed(IMAGES).shape[1]
+    weight, bias = torch.rand(5, length, generator=torch.Generator().manual_seed(2)), torch.rand(5)
+    save_reid(tmp_path / "model.safetensors", network.projected(weight, bias))
+    expert = TorchEmbedder.load(tmp_path / "model.safetensors", name="t", licence="none", source="", origin="file")
+    assert expert.dim == 5
+    wanted = network.embed(IMAGES) @ weight.T + bias
+    assert torch.allclose(expert.embed(IMAGES), wanted, atol=1e-3)
 
 
 def test_other_files_and_other_tensors_are_refused(reid_file: Path, tmp_path: Path) -> None:

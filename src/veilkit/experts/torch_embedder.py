@@ -85,5 +85,6 @@ class TorchEmbedder(Embedder):
 
 
 def feature_length(network: ReidNetwork) -> int:
-    """D of the network's features: all bands in a row."""
-    return sum(network.config.bands) * (network.config.reduced or network.backbone.channels)
+    """D of the network's features: all bands in a row, or what they are projected to."""
+    config = network.config
+    return config.projection or sum(config.bands) * (config.reduced or network.backbone.channels)
