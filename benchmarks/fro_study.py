@@ -113,7 +113,8 @@ def rows(cells: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "note": f"{similar['pairs']} pairs",
             }
         )  # fmt: skip
-    if attacks := cells.get("attacks/fro-1"):
+    if (attacks := cells.get("attacks/fro-1")) and (shadows := cells.get("attacks/shadows")):
+        attacks = {**attacks, **shadows}
         short = [
             name for name, attack in attacks.items()
             if not attack["applicable"] or attack["invalid"] or attack["scores"][0]["low"] is None

@@ -1,7 +1,8 @@
 """Run every benchmark, one after the other; a failure does not stop the rest.
 
 `python benchmarks/run_all.py [NAME ...]` runs all of them, or those named. Those that need research data look for it
-in the folder that VEILKIT_DATA names, and are skipped where it is not set. Those that take hours run only by name.
+in the folder that VEILKIT_DATA names, and are skipped where it is not set. Those that take long, or draw a picture of the docs,
+run only by name.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 DATA = "VEILKIT_DATA"
 _NOT_ALONE = {"claims", "run_all"}
-_HOURS = {"expert_rerun", "fro_faces", "fro_study"}
+_HOURS = {"expert_rerun", "fro_faces", "fro_pictures", "fro_study"}
 
 
 def scripts(folder: Path = FOLDER) -> list[Path]:

@@ -12,6 +12,7 @@ from PIL import Image
 from tests.conftest import random_picture
 from veilkit.audit.reproduce.cells import Cells
 from veilkit.audit.reproduce.fro_report import run_study
+from veilkit.audit.reproduce.fro_shadows import ShadowStudyConfig
 from veilkit.audit.reproduce.fro_study import FroStudy, FroStudyConfig, hold_back
 from veilkit.datasets.market1501 import load_market1501
 from veilkit.errors import ConfigError, DataError
@@ -22,6 +23,7 @@ from veilkit.types import Record, Split
 TINY = FroStudyConfig(
     people=8, backbone="osnet-x0.25", size=(32, 16), epochs=1, batch=4, steps=2, scales=(0.5, 1.0),
     temperatures=(5.0,), softenings=(0.2,), ratios=(0.7,), clusters=4, pairs=8, grid_people=4,
+    shadows=ShadowStudyConfig(people=2, pictures=2, size=(32, 16), epochs=1, batch=2, steps=1),
 )  # fmt: skip
 
 

@@ -22,9 +22,9 @@ class AugmentConfig:
     """How a batch is varied; the defaults are AGW's.
 
     flip, erase, grey: probabilities. pad: border before the random crop, as a share of the height (10 of 256 pixels).
-    jitter: largest relative change of brightness, contrast and saturation. cast: the same of red, green and blue each,
-    as by another camera. Erased rectangles cover 2 to 40 % of the image with aspect ratios from 0.3 to 3.3 (Zhong et
-    al., AAAI 2020).
+    jitter: largest relative change of brightness, contrast and saturation. cast: the same of red, green and blue
+    each, as by another camera. Erased rectangles cover 2 to 40 % of the image with aspect ratios from 0.3 to 3.3
+    (Zhong et al., AAAI 2020).
     """
 
     flip: float = 0.5

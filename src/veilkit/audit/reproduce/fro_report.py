@@ -33,7 +33,7 @@ def run_study(study: FroStudy) -> Path:
     rivals = {name: study.rival(name) for name in RIVALS}
     similar = {name: study.similarity(name) for name in ("fro-1", *RIVALS)}
     clusters = {(model, seen): study.clusters(model, seen) for model, seen in CLUSTERED}
-    attacks = study.attacks()
+    attacks, shadows = study.attacks(), study.shadow_attacks()
     ratios = {ratio: study.mixup_clusters(ratio) for ratio in config.ratios}
     grid = {(t, e): study.grid(t, e) for t in config.temperatures for e in config.softenings}
     for model, seen in CLUSTERED:
@@ -52,6 +52,9 @@ def run_study(study: FroStudy) -> Path:
         ),
         f"## Attacks on FRO at scale 1, its soft labels and its student, by {study.judge.name}",
         _attacks(attacks),
+        f"By {config.shadows.count} shadow models, each {config.shadows.backbone} at {config.shadows.size[0]}x"
+        f"{config.shadows.size[1]} on {config.shadows.people} people of {config.shadows.pictures} pictures:",
+        _attacks(shadows),
         "## Clusters by person (paper: Figures 3 and 5)",
         _table(
             ("features of", "pictures", "Silhouette", "ARI", "t-SNE"),

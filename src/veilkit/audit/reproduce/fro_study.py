@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from torch import Tensor
 from veilkit.attacks.intervals import retrieval_scores
 from veilkit.audit.reproduce.cells import Cells
 from veilkit.audit.reproduce.fro_attacks import attack_synthetic
+from veilkit.audit.reproduce.fro_shadows import ShadowStudyConfig, shadow_attack, shadow_parts
 from veilkit.datasets.folder import load_folder
 from veilkit.datasets.labelled import first_people
 from veilkit.datasets.market1501 import Market1501
@@ -44,7 +45,7 @@ class FroStudyConfig:
     held_back: of each person and camera so many pictures are not trained on, for the attacks to ask about. scales: of
     the synthetic set (Figure 9); the largest is made, and the smaller ones are parts of it. temperatures, softenings:
     the grid of Figure 8, of the first `grid_people` at `grid_scale`. ratios: of mix-up (Figure 7). clusters: people
-    whose features are clustered (Figures 3 and 5).
+    whose features are clustered (Figures 3 and 5). shadows: the tiny study of membership by shadow models.
     """
 
     people: int = 300
@@ -63,6 +64,7 @@ class FroStudyConfig:
     ratios: tuple[float, ...] = (0.9, 0.8, 0.7, 0.6, 0.5)
     clusters: int = 30
     pairs: int = 2000
+    shadows: ShadowStudyConfig = field(default_factory=ShadowStudyConfig)
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -87,7 +89,7 @@ class FroStudyConfig:
         """How many cells the study has."""
         grid = len(self.temperatures) * len(self.softenings)
         rivals = len(RIVALS)
-        return 2 + len(self.scales) + rivals + grid + (1 + rivals) + len(CLUSTERED) + len(self.ratios) + 1
+        return 2 + len(self.scales) + rivals + grid + (1 + rivals) + len(CLUSTERED) + len(self.ratios) + 2
 
 
 class FroStudy:
@@ -188,6 +190,18 @@ class FroStudy:
             )  # fmt: skip
 
         return self._cells.get("attacks/fro-1", compute)
+
+    def shadow_attacks(self) -> dict[str, Any]:
+        """Membership by shadow models, of a study of its own at a tiny scale."""
+
+        def compute() -> dict[str, Any]:
+            config = self.config.shadows
+            return shadow_attack(
+                shadow_parts(self.data.train, config), config, self.judge, self.folder / "shadows",
+                workers=self._workers, seed=self.config.seed,
+            )  # fmt: skip
+
+        return self._cells.get("attacks/shadows", compute)
 
     @property
     def members(self) -> Split:
