@@ -1,8 +1,8 @@
 """Run every benchmark, one after the other; a failure does not stop the rest.
 
 `python benchmarks/run_all.py [NAME ...]` runs all of them, or those named. Those that need research data look for it
-in the folder that VEILKIT_DATA names, and are skipped where it is not set. Those that take long, or draw a picture of the docs,
-run only by name.
+in the folder that VEILKIT_DATA names, and are skipped where it is not set. Those that take hours, and the one that draws
+a picture of the docs, run only by name.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 DATA = "VEILKIT_DATA"
 _NOT_ALONE = {"claims", "run_all"}
-_HOURS = {"expert_rerun", "fro_faces", "fro_pictures", "fro_study"}
+_BY_NAME = {"expert_rerun", "fro_faces", "fro_pictures", "fro_study"}
 
 
 def scripts(folder: Path = FOLDER) -> list[Path]:
@@ -35,7 +35,7 @@ def needs_data(script: Path) -> bool:
 
 def main() -> int:
     wanted = sys.argv[1:]
-    chosen = [script for script in scripts() if script.stem in (wanted or {s.stem for s in scripts()} - _HOURS)]
+    chosen = [script for script in scripts() if script.stem in (wanted or {s.stem for s in scripts()} - _BY_NAME)]
     if unknown := set(wanted) - {script.stem for script in chosen}:
         print(f"no such benchmark: {', '.join(sorted(unknown))}; there are {', '.join(s.stem for s in scripts())}")
         return 2
