@@ -1,8 +1,8 @@
 """Run every benchmark, one after the other; a failure does not stop the rest.
 
 `python benchmarks/run_all.py [NAME ...]` runs all of them, or those named. Those that need research data look for it
-in the folder that VEILKIT_DATA names, and are skipped where it is not set. Those that take hours, and the one that draws
-a picture of the docs, run only by name.
+in the folder that VEILKIT_DATA names, and are skipped where it is not set. Those that take hours, and the one that
+draws a picture of the docs, run only by name.
 """
 
 from __future__ import annotations

@@ -47,6 +47,8 @@ def test_attacks_are_listed_and_shown() -> None:
     listed = run("attacks", "list")
     assert listed.exit_code == 0
     assert "stock_recogniser" in listed.stdout
+    assert "class_linkage" in listed.stdout
+    assert "level: L0" in run("attacks", "show", "class_linkage").stdout
     shown = run("attacks", "show", "linkage")
     assert "level: L0" in shown.stdout
     assert "pairs" in shown.stdout

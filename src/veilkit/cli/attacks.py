@@ -12,10 +12,13 @@ app = typer.Typer(help="List and show attacks.", no_args_is_help=True)
 @app.command("list")
 def list_attacks() -> None:
     """List the attacks: name, level and what they do."""
-    from veilkit.attacks import ATTACKS
+    from veilkit.attacks import ATTACKS, UNPAIRED_ATTACKS
 
-    for name, attack in ATTACKS.items():
-        typer.echo(f"{name:<18} {attack.level}  {attack.summary}")
+    width = max(len(name) for name in (*ATTACKS, *UNPAIRED_ATTACKS))
+    for title, table in (("On protected pictures:", ATTACKS), ("On synthetic releases:", UNPAIRED_ATTACKS)):
+        typer.echo(title)
+        for name, attack in table.items():
+            typer.echo(f"  {name:<{width}}  {attack.level}  {attack.summary}")
 
 
 @app.command()
@@ -23,10 +26,12 @@ def show(name: Annotated[str, typer.Argument(help="An attack of `veilkit attacks
     """Show what an attack does, what its adversary knows, and what it needs."""
     import inspect
 
-    from veilkit.attacks import ATTACKS
+    from veilkit.attacks import ATTACKS, UNPAIRED_ATTACKS
+    from veilkit.lookup import Lookup
 
-    attack = ATTACKS[name]
+    attack = Lookup("attack", [*ATTACKS.items(), *UNPAIRED_ATTACKS.items()])[name]
     typer.echo(f"{name}: {inspect.cleandoc(attack.__doc__ or '')}\n")
     typer.echo(f"level: {attack.level}")
     typer.echo(f"needs: {', '.join(sorted(attack.needs))}")
-    typer.echo(f"gates: {'none, a baseline' if attack.baseline else 'identity transform, independent noise'}")
+    baseline = getattr(attack, "baseline", False)  # attacks on synthetic releases are none
+    typer.echo(f"gates: {'none, a baseline' if baseline else 'identity transform, independent noise'}")
