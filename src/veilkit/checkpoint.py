@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,8 +63,8 @@ def save_checkpoint(path: Path, tensors: Mapping[str, Tensor], config: Mapping[s
     return sha256
 
 
-def load_checkpoint(path: Path, kind: str, expected_sha256: str | None = None) -> Checkpoint:
-    """Read and verify a model file.
+def load_checkpoint(path: Path, kind: str | Collection[str], expected_sha256: str | None = None) -> Checkpoint:
+    """Read and verify a model file of one kind, or of one of several.
 
     Raises CheckpointError for a file that is not one of ours, is of another kind, was altered since it was written,
     or (with `expected_sha256`) is not the very one that was asked for.
@@ -76,18 +76,21 @@ def load_checkpoint(path: Path, kind: str, expected_sha256: str | None = None) -
             f"{path.name}: expected a model file of format {FORMAT!r}, but got {metadata.get('format')!r}; "
             "was it written by veilkit?"
         )
-    if metadata.get("kind") != kind:
-        raise CheckpointError(f"{path.name}: expected a model of kind {kind!r}, but got {metadata.get('kind')!r}")
+    kinds = (kind,) if isinstance(kind, str) else tuple(kind)
+    found = metadata.get("kind")
+    if found not in kinds:
+        wanted = " or ".join(map(repr, kinds))
+        raise CheckpointError(f"{path.name}: expected a model of kind {wanted}, but got {found!r}")
     try:
         config = json.loads(metadata["config"])
     except (KeyError, ValueError) as error:
         raise CheckpointError(f"{path.name}: its config is not JSON; the file is damaged, fetch it again") from error
-    sha256 = content_sha256(tensors, config, kind)
+    sha256 = content_sha256(tensors, config, found)
     if sha256 != metadata.get("sha256"):
         raise CheckpointError(f"{path.name}: the content does not match its own SHA-256; damaged or altered")
     if expected_sha256 is not None and sha256 != expected_sha256.lower():
         raise CheckpointError(f"{path.name}: expected SHA-256 {expected_sha256.lower()}, but got {sha256}")
-    return Checkpoint(kind, config, tensors, sha256)
+    return Checkpoint(found, config, tensors, sha256)
 
 
 def load_weights(module: nn.Module, tensors: Mapping[str, Tensor], source: str) -> None:

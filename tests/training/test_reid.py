@@ -177,6 +177,24 @@ def test_init_fills_the_backbone_and_frozen_parts_stay(people, tmp_path):
     assert any(name.startswith("blocks.1.") for name in changed)
 
 
+def test_a_trained_network_is_gone_on_from(people, tmp_path):
+    (tmp_path / "first").mkdir()
+    train(people, replace(TINY, epochs=1), tmp_path / "first", half=False)
+    first = load_reid(tmp_path / "first" / "out.safetensors")
+    going_on = replace(TINY, epochs=1, size=(48, 24), frozen=2)
+    train(people, going_on, tmp_path, init=tmp_path / "first" / "out.safetensors", half=False)
+    second = load_reid(tmp_path / "out.safetensors")
+    for before, after in zip(first.backbone.parts()[:2], second.backbone.parts()[:2], strict=True):
+        for name, tensor in before.state_dict().items():
+            assert torch.equal(after.state_dict()[name], tensor)
+
+
+def test_a_state_is_nothing_to_start_from(people, tmp_path):
+    save_checkpoint(tmp_path / "state.safetensors", {"a": torch.zeros(1)}, {}, "reid-training")
+    with pytest.raises(CheckpointError, match="'backbone' or 'reid', but got 'reid-training'"):
+        train(people, TINY, tmp_path / "work", init=tmp_path / "state.safetensors")
+
+
 def test_init_of_another_backbone_is_refused(people, tmp_path):
     init = tmp_path / "init.safetensors"
     save_checkpoint(init, {"a": torch.zeros(1)}, {"backbone": "mobilenetv2"}, BACKBONE_KIND)

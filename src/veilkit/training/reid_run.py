@@ -20,7 +20,7 @@ from veilkit.datasets.sampler import PKSampler
 from veilkit.errors import CheckpointError, ConfigError, DataError
 from veilkit.networks.backbones import BACKBONE_KIND
 from veilkit.networks.losses import Centres, weighted_regularised_triplet
-from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig, channels_last
+from veilkit.networks.reid import REID_KIND, ReidNetwork, ReidNetworkConfig, channels_last
 from veilkit.rng import Randomness
 from veilkit.training.pixels import read_pixels
 from veilkit.training.projection import project
@@ -190,12 +190,16 @@ def _fingerprint(train: Split, config: ReidConfig) -> dict[str, Any]:
 
 
 def _start_from(network: ReidNetwork, init: Path, backbone: str) -> str:
-    start = load_checkpoint(init, BACKBONE_KIND)
+    """Take the backbone's weights from a backbone file, or from a whole Re-ID network that was trained before."""
+    start = load_checkpoint(init, (BACKBONE_KIND, REID_KIND))
     if start.config.get("backbone") != backbone:
         raise CheckpointError(
             f"{init.name}: expected weights of {backbone!r}, but got those of {start.config.get('backbone')!r}"
         )
-    load_weights(cast(nn.Module, network.backbone), start.tensors, init.name)
+    tensors = start.tensors
+    if start.kind == REID_KIND:
+        tensors = {n.removeprefix("backbone."): t for n, t in tensors.items() if n.startswith("backbone.")}
+    load_weights(cast(nn.Module, network.backbone), tensors, init.name)
     return start.sha256
 
 

@@ -42,10 +42,10 @@ class FaceStudyConfig:
     middle: int = 120
     backbone: str = "mobilenetv2"
     size: tuple[int, int] = (96, 96)
-    epochs: int = 30
+    epochs: int = 20
     batch: int = 16
     preset: str = "default"
-    steps: int = 200
+    steps: int = 100
     scale: float = 1.0
     pairs: int = 2000
     seed: int = 0

@@ -52,10 +52,10 @@ class FroStudyConfig:
     held_back: int = 1
     backbone: str = "mobilenetv2"
     size: tuple[int, int] = (128, 64)
-    epochs: int = 30
+    epochs: int = 20
     batch: int = 16
     preset: str = "default"
-    steps: int = 200
+    steps: int = 100
     scales: tuple[float, ...] = (0.5, 1.0, 2.0)
     temperatures: tuple[float, ...] = (0.5, 5.0, 20.0)
     softenings: tuple[float, ...] = (0.0, 0.2, 0.4)
