@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import torch
 
+from tests.attacks.learned import TINY, learned_target_of
 from tests.audit.folders import person
 from veilkit.attacks import AttackTarget
 from veilkit.attacks.pictures import HeldPictures, NoisePictures, Pictures
@@ -107,5 +108,7 @@ def walkers_target(release: torch.Tensor | Pictures, **changes: object) -> Attac
 
 def target_of(attack: str, **changes: object) -> AttackTarget:
     """What an attack applies to: attacks that undo a protection need one to undo."""
+    if attack in TINY:
+        return learned_target_of(attack, **changes)
     undoes = {"jigsaw": dealt, "unmix": blended}
     return walkers_target(undoes[attack](), **changes) if attack in undoes else target(**changes)

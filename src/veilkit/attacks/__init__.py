@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from veilkit.attacks.averaging import Averaging
 from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
+from veilkit.attacks.feature_inversion import FeatureDecoding, FeatureMatching
 from veilkit.attacks.gated import Trial, run_gated
 from veilkit.attacks.jigsaw import Jigsaw
 from veilkit.attacks.linkage import Linkage
 from veilkit.attacks.mean_image import MeanImage
+from veilkit.attacks.means import Budget, Masks, Pairs, Protector
 from veilkit.attacks.own_original import OwnOriginal
+from veilkit.attacks.recovery import Recovery, RecoveryWithFeatures
+from veilkit.attacks.retrained import Retrained
+from veilkit.attacks.silhouette import Silhouette
 from veilkit.attacks.stock_recogniser import StockRecogniser
 from veilkit.attacks.unmix import Unmix
 from veilkit.attacks.unpaired import LabelledPictures, UnpairedAttack, UnpairedNeed, UnpairedRelease, UnpairedTarget
@@ -15,7 +21,22 @@ from veilkit.attacks.unpaired_gated import UnpairedTrial, run_unpaired
 from veilkit.attacks.unpaired_table import UNPAIRED_ATTACKS
 from veilkit.lookup import Lookup
 
-_ALL: tuple[type[Attack], ...] = (StockRecogniser, Linkage, OwnOriginal, MeanImage, Jigsaw, Unmix)
+_ALL: tuple[type[Attack], ...] = (
+    StockRecogniser,
+    Linkage,
+    OwnOriginal,
+    MeanImage,
+    Jigsaw,
+    Unmix,
+    # Those below learn or optimise, and apply only with a budget.
+    Recovery,
+    RecoveryWithFeatures,
+    FeatureDecoding,
+    FeatureMatching,
+    Averaging,
+    Retrained,
+    Silhouette,
+)
 ATTACKS: Lookup[type[Attack]] = Lookup("attack", [(attack.name, attack) for attack in _ALL])
 
 __all__ = [
@@ -23,9 +44,13 @@ __all__ = [
     "UNPAIRED_ATTACKS",
     "Attack",
     "AttackTarget",
+    "Budget",
     "LabelledPictures",
+    "Masks",
     "Need",
     "Oracle",
+    "Pairs",
+    "Protector",
     "Trial",
     "UnpairedAttack",
     "UnpairedNeed",

@@ -6,12 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from veilkit.attacks.means import Budget, Masks, Pairs, Protector
 from veilkit.attacks.pictures import Pictures, SomePictures
 from veilkit.attacks.search import Search
 from veilkit.experts import Embedder
@@ -32,6 +34,10 @@ class Need(StrEnum):
     EXPERT = "expert"
     ORACLE = "oracle"
     PUBLIC = "public"
+    BUDGET = "budget"
+    PROTECTOR = "protector"
+    AUTHORISED = "authorised expert"
+    MASKS = "masks"
 
 
 _LACKING = {
@@ -42,6 +48,10 @@ _LACKING = {
     Need.EXPERT: "there is no recogniser to attack with",
     Need.ORACLE: "the protection itself cannot be run on other pictures",
     Need.PUBLIC: "there are no public pictures to learn from",
+    Need.BUDGET: "no budget given: an attack that learns or optimises takes minutes to hours",
+    Need.PROTECTOR: "the protection cannot be run again under other keys",
+    Need.AUTHORISED: "the authorised recogniser is not at hand",
+    Need.MASKS: "it is not known where the people stand in the originals",
 }
 
 
@@ -53,6 +63,11 @@ class AttackTarget:
     rng: of the bootstrap, which draws the same people for all scores, and of the gates.
     people: (N,) a code for each picture's person, whom the bootstrap draws; None where unknown.
     search: who is searched for; None where people cannot be. recogniser: the independent judge to attack with.
+
+    The rest is for adversaries who learn, none of whom applies without a budget. pairs: of other people, who are not
+    in this target; without any, and without an oracle, the people of the target are divided. protector: protects
+    again under fresh keys. authorised: the expert for whom the release was made. masks: of the originals.
+    work: a folder for states of training, which are taken up again there; without one they are lost.
     """
 
     rng: Randomness
@@ -62,6 +77,12 @@ class AttackTarget:
     people: NDArray[np.int64] | None = None
     search: Search | None = None
     recogniser: Embedder | None = None
+    budget: Budget | None = None
+    pairs: Pairs | None = None
+    protector: Protector | None = None
+    authorised: Embedder | None = None
+    masks: Masks | None = None
+    work: Path | None = None
 
     def lacks(self, need: Need) -> bool:
         """Whether something an attack may need is not here (what it learns from is checked when it is fitted)."""
@@ -71,6 +92,10 @@ class AttackTarget:
             Need.PAIRS: self.originals is None,
             Need.IDENTITIES: self.search is None,
             Need.EXPERT: self.recogniser is None,
+            Need.BUDGET: self.budget is None,
+            Need.PROTECTOR: self.protector is None,
+            Need.AUTHORISED: self.authorised is None,
+            Need.MASKS: self.masks is None,
         }
         return absent.get(need, False)
 
@@ -83,6 +108,7 @@ class AttackTarget:
             originals=None if self.originals is None else SomePictures(self.originals, indices),
             people=None if self.people is None else self.people[indices],
             search=None if self.search is None else self.search.only(indices),
+            masks=None if self.masks is None else self.masks.only(indices),
         )
 
 
@@ -91,7 +117,7 @@ class Attack(ABC):
 
     The first score of its evidence is the headline, by which the gates judge it; `details["chance"]` holds, for each
     metric that has one, what blind guessing scores. A `baseline` is not an adversary but what adversaries must beat:
-    it has no gates.
+    it has no gates. `Evidence.invalid` of `run` holds the reasons of gates of its own: a loss that still fell.
     """
 
     name: ClassVar[str]

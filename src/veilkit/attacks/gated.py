@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from veilkit.attacks.base import Attack, AttackTarget, Oracle
 from veilkit.attacks.gates import reaches_clean_bound, scores_chance
+from veilkit.attacks.means import Pairs, Protector
 from veilkit.attacks.pictures import NoisePictures, Pictures
 from veilkit.rng import Randomness
 from veilkit.types import Evidence
@@ -32,8 +34,23 @@ class Trial:
             return None
         part = target.only(trial_pictures(target))
         assert part.originals is not None
-        noise = NoisePictures(part.originals, target.rng.child("gate", "release"))
-        return cls(replace(part, protected=part.originals), replace(part, protected=noise))
+        rng = target.rng.child("gate", "release")
+        noise = NoisePictures(part.originals, rng)
+        pairs, protector = part.pairs, part.protector
+        return cls(
+            replace(
+                part,
+                protected=part.originals,
+                pairs=None if pairs is None else replace(pairs, protected=pairs.originals),
+                protector=None if protector is None else _always,
+            ),
+            replace(
+                part,
+                protected=noise,
+                pairs=None if pairs is None else replace(pairs, protected=_noise_of(pairs, rng)),
+                protector=None if protector is None else _noise_again(rng.child("again")),
+            ),
+        )
 
 
 def run_gated(
@@ -56,7 +73,7 @@ def run_gated(
     if attack.baseline or not evidence.applicable:
         return evidence
     reasons, details = _gates(lambda: make().told(evidence), trial or Trial.of(target), oracle, public)
-    return replace(evidence, invalid=reasons, details={**evidence.details, "gates": details})
+    return replace(evidence, invalid=(*evidence.invalid, *reasons), details={**evidence.details, "gates": details})
 
 
 def _gates(
@@ -71,6 +88,9 @@ def _gates(
     on_noise = (
         make().fit(_noise(trial.noise.rng.child("gate", "oracle")) if oracle else None, public).run(trial.noise)
     )
+    for tried, what in ((on_clean, "the originals"), (on_noise, "independent noise")):
+        if not tried.applicable:
+            return (f"its gates could not be run: on {what}, {tried.reason}",), {}
     bound = clean.clean_bound(trial.clean)
     headline, noise_score = on_clean.scores[0], on_noise.scores[0]
     chance = on_clean.details.get("chance", {}).get(headline.metric)
@@ -114,6 +134,24 @@ def trial_pictures(target: AttackTarget) -> NDArray[np.int64]:
 
 def _unchanged(images: Tensor) -> Tensor:
     return images
+
+
+def _always(images: Tensor, draw: int) -> Tensor:
+    return images
+
+
+def _noise_of(pairs: Pairs, rng: Randomness) -> NoisePictures:
+    return NoisePictures(pairs.originals, rng.child("pairs"))
+
+
+def _noise_again(rng: Randomness) -> Protector:
+    """A protector that forgets everything but which picture it was, so that a draw can be repeated."""
+
+    def protect(images: Tensor, draw: int) -> Tensor:
+        shape = images.shape[1:]
+        return torch.stack([rng.child(draw, image.numpy().tobytes()).uniform(*shape) for image in images])
+
+    return protect
 
 
 def _noise(rng: Randomness) -> Oracle:

@@ -30,12 +30,13 @@ def one_size(target: AttackTarget, most: int | None = None) -> tuple[AttackTarge
 
 
 def recognised(
-    target: AttackTarget, undone: Features, released: Features
+    target: AttackTarget, undone: Features, released: Features | None
 ) -> tuple[list[Score], dict[str, float], dict[str, float]]:
     """Rank-1 of undone pictures (N, D), by the target's recogniser, among N originals: scores, chance, as released.
 
     Row i is the picture made of original i. "rank-1": its own original comes first. "person rank-1": a picture of
-    the same person does, the own original left out; only where people can be searched for.
+    the same person does, the own original left out; only where people can be searched for. released: features of the
+    release's pictures; None where it has none.
     """
     assert target.originals is not None
     assert target.recogniser is not None
@@ -44,13 +45,16 @@ def recognised(
     each = np.arange(count)
     people = each if target.people is None else target.people
     found = _own(undone, raw)
-    chance, before = {"rank-1": 1.0 / count}, {"rank-1": _own(released, raw).rank(1)}
-    scores = [_rank_one("rank-1", found, people, target, chance["rank-1"], before["rank-1"])]
+    chance = {"rank-1": 1.0 / count}
+    before = {} if released is None else {"rank-1": _own(released, raw).rank(1)}
+    scores = [_rank_one("rank-1", found, people, target, chance["rank-1"], before.get("rank-1"))]
     if target.search is not None and bool((target.search.candidates()[0] > 0).any()):
         metric, search = "person rank-1", target.search
-        chance[metric], before[metric] = search.chance((1,))["rank-1"], search.find(released, raw).rank(1)
+        chance[metric] = search.chance((1,))["rank-1"]
+        if released is not None:
+            before[metric] = search.find(released, raw).rank(1)
         asked = search.identities[search.query]
-        scores.append(_rank_one(metric, search.find(undone, raw), asked, target, chance[metric], before[metric]))
+        scores.append(_rank_one(metric, search.find(undone, raw), asked, target, chance[metric], before.get(metric)))
     return scores, chance, before
 
 
@@ -65,7 +69,7 @@ def _rank_one(
     people: NDArray[np.int64],
     target: AttackTarget,
     chance: float,
-    before: float,
+    before: float | None,
 ) -> Score:
     first = retrieval_scores(
         found,
@@ -74,6 +78,6 @@ def _rank_one(
         higher_is_better=False,
         rng=target.rng,
         chance={"rank-1": chance},
-        note=f"as released {before:.2%}",
+        note="" if before is None else f"as released {before:.2%}",
     )[0]
     return replace(first, metric=metric)

@@ -26,10 +26,11 @@ def show(name: Annotated[str, typer.Argument(help="An attack of `veilkit attacks
     """Show what an attack does, what its adversary knows, and what it needs."""
     import inspect
 
-    from veilkit.attacks import ATTACKS, UNPAIRED_ATTACKS
+    from veilkit.attacks import ATTACKS, UNPAIRED_ATTACKS, Attack, UnpairedAttack
     from veilkit.lookup import Lookup
 
-    attack = Lookup("attack", [*ATTACKS.items(), *UNPAIRED_ATTACKS.items()])[name]
+    known: list[tuple[str, type[Attack] | type[UnpairedAttack]]] = [*ATTACKS.items(), *UNPAIRED_ATTACKS.items()]
+    attack = Lookup("attack", known)[name]
     typer.echo(f"{name}: {inspect.cleandoc(attack.__doc__ or '')}\n")
     typer.echo(f"level: {attack.level}")
     typer.echo(f"needs: {', '.join(sorted(attack.needs))}")
