@@ -111,7 +111,8 @@ class Release:
     """Exactly what an adversary sees: images or features, never both absent.
 
     images: float32 NCHW in [0, 1]. features: float32 (N, D). source_index: for each output the position of its
-    source in the batch that was protected, or None when no output belongs to one source (unpaired).
+    source in the batch that was protected, or None when no output belongs to one source (unpaired). reports: for
+    each output what its owner may know of how it was made, as JSON values; the one part that no adversary sees.
     """
 
     images: Tensor | None = None
@@ -119,6 +120,7 @@ class Release:
     source_index: tuple[int, ...] | None = None
     soft_labels: Tensor | None = None
     guarantee: Guarantee | None = None
+    reports: tuple[Mapping[str, Any], ...] | None = None
 
     def __post_init__(self) -> None:
         released = [part for part in (self.images, self.features) if part is not None]
@@ -128,6 +130,8 @@ class Release:
             raise DataError(
                 f"expected one source index per output, but got {len(self.source_index)} for {len(released[0])}"
             )
+        if self.reports is not None and len(self.reports) != len(released[0]):
+            raise DataError(f"expected one report per output, but got {len(self.reports)} for {len(released[0])}")
 
     @property
     def paired(self) -> bool:

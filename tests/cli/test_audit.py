@@ -21,7 +21,7 @@ def test_an_audit_tells_its_findings_and_writes_its_files(tmp_path: Path) -> Non
     assert done.exit_code == 0
     assert "finds the right person" in done.stdout
     assert "Blind guessing finds" in done.stdout
-    assert "Not measured: attackers of the levels L2 and L3" in done.stdout
+    assert "Not measured: attackers who learn from the protection" in done.stdout
     assert str(tmp_path / "a" / "report.html") in done.stdout
     assert read_audit(tmp_path / "a" / "audit.json").pictures == 15
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 import shutil
+from functools import cache
 from pathlib import Path
 
 import pytest
 import torch
 
 from tests.conftest import random_picture, tree
+from tests.methods.experts import tiny_expert_file
 from veilkit.errors import ConfigError, UnknownNameError
 from veilkit.methods import METHODS, Item, bind
 from veilkit.pipeline.protect import protect
@@ -18,12 +20,18 @@ from veilkit.rng import Randomness
 from veilkit.types import ImageBatch
 
 # The settings that let a method run on the few small pictures of these tests.
-SMALL: dict[str, dict[str, object]] = {"mixup": {"people": 3}, "patches": {"people": 3, "rows": 4, "columns": 3}}
+SMALL: dict[str, dict[str, object]] = {
+    "mixup": {"people": 3},
+    "patches": {"people": 3, "rows": 4, "columns": 3},
+    "pixelfade": {"expert": tiny_expert_file("vit-small"), "batch": 3, "steps": 2, "spread": 1.0},
+    "avih": {"expert": tiny_expert_file("vit-small"), "batch": 3, "steps": 2, "key": True},
+}
 ALL = sorted(name for name in METHODS if not METHODS[name].unpaired)  # the others: test_synthesisers.py
 SINGLE = [name for name in ALL if not METHODS[name].mixes]
 RANDOM = [name for name in ALL if METHODS[name].random]
 
 
+@cache
 def make(name: str):
     return METHODS[name].configured(settings=SMALL.get(name))
 
@@ -156,4 +164,10 @@ def test_another_configuration_never_shares_randomness(name: str) -> None:
 
 
 # Another configuration of each randomised method, which must not share random values with the first.
-OTHER: dict[str, dict[str, object]] = {"noise": {"sigma": 0.2}, "mixup": {"ratio": 0.6}, "patches": {"rows": 3}}
+OTHER: dict[str, dict[str, object]] = {
+    "noise": {"sigma": 0.2},
+    "mixup": {"ratio": 0.6},
+    "patches": {"rows": 3},
+    "pixelfade": {"rate": 0.03},
+    "avih": {"step": 0.02},
+}

@@ -40,6 +40,7 @@ class Need(StrEnum):
     MASKS = "masks"
 
 
+NO_BUDGET = "no budget given"
 _LACKING = {
     Need.IMAGES: "the release holds no images",
     Need.FEATURES: "the release holds no features",
@@ -48,7 +49,7 @@ _LACKING = {
     Need.EXPERT: "there is no recogniser to attack with",
     Need.ORACLE: "the protection itself cannot be run on other pictures",
     Need.PUBLIC: "there are no public pictures to learn from",
-    Need.BUDGET: "no budget given: an attack that learns or optimises takes minutes to hours",
+    Need.BUDGET: f"{NO_BUDGET}: an attack that learns or optimises takes minutes to hours",
     Need.PROTECTOR: "the protection cannot be run again under other keys",
     Need.AUTHORISED: "the authorised recogniser is not at hand",
     Need.MASKS: "it is not known where the people stand in the originals",

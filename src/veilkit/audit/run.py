@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from veilkit.attacks import ATTACKS, AttackTarget, Trial, run_gated
+from veilkit.attacks import ATTACKS, AttackTarget, Budget, Trial, run_gated
+from veilkit.attacks.base import NO_BUDGET
+from veilkit.attacks.foreground import foreground
 from veilkit.attacks.intervals import CONFIDENCE, DRAWS
 from veilkit.audit.cache import Cache
 from veilkit.audit.extra import gather
@@ -33,6 +35,15 @@ from veilkit.types import Evidence
 from veilkit.version import __version__
 
 RESULT, REPORT = "audit.json", "report.html"
+_MASKS = (128, 64)  # height and width at which people are told from what is behind them
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What attackers who learn may spend, and where their trainings are kept."""
+
+    budget: Budget
+    work: Path
 
 
 def run_audit(
@@ -49,6 +60,7 @@ def run_audit(
     student: str | Path | Embedder | None = None,
     out: str | Path | None = None,
     show_originals: bool = False,
+    learn: int | None = None,
     draw_seed: int = 0,
     cache: str | Path | None = None,
     limits: Limits | None = None,
@@ -63,7 +75,9 @@ def run_audit(
     the originals who have no class; and a recogniser trained on the release.
     out: PROTECTED.audit by default; features are kept in its folder cache, so that a stopped audit goes on.
     cache: a folder for features in place of that, which audits of one set of originals may share.
-    show_originals: put pictures of originals into the report. draw_seed: of the bootstrap and the gates' noise.
+    learn: updates that each attacker who trains a network, or optimises pictures, may spend; None leaves them out.
+    show_originals: put pictures of originals into the report. draw_seed: of the bootstrap, the gates' noise and what
+    attackers learn.
     """
     sources = (Path(originals).resolve(), Path(protected).resolve())
     for folder in sources:
@@ -88,7 +102,8 @@ def run_audit(
             )  # fmt: skip
         result = _measure(
             subject, unpaired, authorised, independent, (*expert_notes, *judge_notes), kept, rng, limits,
-            _facts(labels, draw_seed, show_originals) | extra.facts,
+            None if learn is None else Spending(Budget(updates=learn, seed=draw_seed), target / "cache" / "learned"),
+            _facts(labels, draw_seed, show_originals) | extra.facts | ({} if learn is None else {"learn": learn}),
         )  # fmt: skip
         _write(target / RESULT, result.to_json())
         _write(target / REPORT, write_report(result, subject, show_originals=show_originals))
@@ -104,6 +119,7 @@ def _measure(
     cache: Cache,
     rng: Randomness,
     limits: Limits,
+    spending: Spending | None,
     facts: dict[str, Any],
 ) -> AuditResult:
     same = expert.sha256 == judge.sha256
@@ -111,7 +127,7 @@ def _measure(
     images, image_notes = image_scores(subject, cache, rng)
     originals = subject.inputs[0]
     if unpaired is None:
-        attacks = _attack(subject, judge, rng)
+        attacks = _attack(subject, expert, judge, rng, spending)
     else:
         attacks = attack_unpaired(unpaired)
         images += class_similarity(unpaired, limits, cache, rng)
@@ -145,7 +161,9 @@ def _measure(
     return summarise(result) if unpaired is None else replace(result, summary=unpaired_findings(result))
 
 
-def _attack(subject: Subject, judge: Embedder, rng: Randomness) -> tuple[Evidence, ...]:
+def _attack(
+    subject: Subject, expert: Embedder, judge: Embedder, rng: Randomness, spending: Spending | None
+) -> tuple[Evidence, ...]:
     target = AttackTarget(
         rng=rng,
         protected=subject.protected,
@@ -154,6 +172,9 @@ def _attack(subject: Subject, judge: Embedder, rng: Randomness) -> tuple[Evidenc
         search=subject.search,
         recogniser=judge,
     )
+    if spending is not None:
+        masks = None if subject.originals is None else foreground(subject.originals, _MASKS)
+        target = replace(target, budget=spending.budget, authorised=expert, masks=masks, work=spending.work)
     trial = Trial.of(target)
     return tuple(run_gated(attack, target, trial=trial) for attack in ATTACKS.values())
 
@@ -200,14 +221,16 @@ def _unmeasured(
         missing.append(Unmeasured("chaos (AD)", "every protected picture has one single colour value"))
     if unpaired is not None:
         return (*missing, *unpaired_gaps(unpaired, images, attacks))
-    missing += [Unmeasured(f"attack {e.attack}", e.reason) for e in attacks if not e.applicable]
-    missing.append(
-        Unmeasured(
-            "attackers of the levels L2 and L3, and those of L1 who learn from the protection",
-            "no attack in this version trains on the protection's output or holds the expert; those of L1 know how "
-            "pictures are mixed",
+    learners = [e.attack for e in attacks if not e.applicable and e.reason.startswith(NO_BUDGET)]
+    missing += [Unmeasured(f"attack {e.attack}", e.reason) for e in attacks
+                if not e.applicable and e.attack not in learners]  # fmt: skip
+    if learners:
+        missing.append(
+            Unmeasured(
+                f"attackers who learn from the protection or hold the expert ({', '.join(learners)})",
+                "they take minutes to hours, and none were asked for; give them a number of updates (--learn)",
+            )
         )
-    )
     return tuple(missing)
 
 

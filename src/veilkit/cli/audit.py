@@ -53,6 +53,15 @@ Out = Annotated[
 ShowOriginals = Annotated[
     bool, typer.Option("--show-originals", help="Show originals beside protected pictures in the report.")
 ]
+Learn = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="UPDATES",
+        help="Let attackers learn too: recovery networks, feature inversion, a retrained recogniser, silhouettes. So "
+        "many updates each, thrice with their gates; 2000 take about an hour each on a CPU core.",
+    ),
+]
 DrawSeed = Annotated[int, typer.Option(help="Seed of the bootstrap's draws and the gates' noise.")]
 
 
@@ -69,6 +78,7 @@ def audit(
     student: Student = None,
     out: Out = None,
     show_originals: ShowOriginals = False,
+    learn: Learn = None,
     draw_seed: DrawSeed = 0,
 ) -> None:
     """Attack protected pictures and measure what is left, against their originals.
@@ -93,6 +103,7 @@ def audit(
         student=student,
         out=out,
         show_originals=show_originals,
+        learn=learn,
         draw_seed=draw_seed,
     )
     for finding in result.summary:

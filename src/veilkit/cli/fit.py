@@ -52,10 +52,11 @@ def fit(
 
     torch.set_num_threads(threads)
     kind = METHODS[method]
-    if not kind.learns:
+    if not (kind.learns or kind.calibrates):
         raise UsageError(f"{method} learns nothing: use it as it is, with `veilkit protect --method {method}`")
     split = load_training_part(data, labels, people)
     fitted = kind.configured(preset, parse_settings(settings or []))
     fitted.fit(split, work_dir=work_dir or Path("runs") / out.stem, init=init).save(out)
     typer.echo(f"{method} has learned from {len(split)} pictures of {len(split.identities)} people: {out}")
-    typer.echo("Keep that file as private as the pictures: it names the people, and it knows them.")
+    if kind.learns:
+        typer.echo("Keep that file as private as the pictures: it names the people, and it knows them.")

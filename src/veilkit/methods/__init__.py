@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from veilkit.lookup import Lookup
+from veilkit.methods.avih import Avih
 from veilkit.methods.base import Item, Method, Synthesiser, bind
 from veilkit.methods.controls import Blur, Mask, Noise, Pixelate
 from veilkit.methods.fro import Fro
 from veilkit.methods.mixing import MixUp, Patches
+from veilkit.methods.pixelfade import PixelFade
 
-_ALL: tuple[type[Method[Any]], ...] = (Blur, Pixelate, Noise, Mask, MixUp, Patches, Fro)
+_ALL: tuple[type[Method[Any]], ...] = (Blur, Pixelate, Noise, Mask, MixUp, Patches, Fro, PixelFade, Avih)
 METHODS: Lookup[type[Method[Any]]] = Lookup("method", [(method.name, method) for method in _ALL])
 
 __all__ = ["METHODS", "Item", "Method", "Synthesiser", "bind"]

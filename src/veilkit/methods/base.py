@@ -36,7 +36,8 @@ class Method(ABC, Generic[C]):
     A subclass sets the class attributes and writes `protect`. Where `mixes` is False, an image's result depends on
     that image alone. Where it is True, `groups` says which images are mixed, before any batching, and
     `protect` is given exactly one group. `random` says whether another key gives another result. `learns` says
-    whether it must be fitted, or loaded from a model file, before it can protect. `unpaired` marks a `Synthesiser`.
+    whether it must be fitted, or loaded from a model file, before it can protect; `calibrates`, whether it may be.
+    `unpaired` marks a `Synthesiser`.
     """
 
     name: ClassVar[str]
@@ -46,6 +47,7 @@ class Method(ABC, Generic[C]):
     mixes: ClassVar[bool] = False
     random: ClassVar[bool] = False
     learns: ClassVar[bool] = False
+    calibrates: ClassVar[bool] = False
     unpaired: ClassVar[bool] = False
 
     def __init__(self, config: C | None = None) -> None:
@@ -83,6 +85,28 @@ class Method(ABC, Generic[C]):
     @abstractmethod
     def protect(self, batch: ImageBatch, *, rng: Randomness) -> Release:
         """Protect a batch; every random value is derived from `rng`, a purpose and the item's name."""
+
+    def protect_many(self, batches: Sequence[ImageBatch], *, rng: Randomness) -> list[Release]:
+        """A release for each batch, which may be of different sizes: for methods that gain from many at once."""
+        return [self.protect(batch, rng=rng) for batch in batches]
+
+    @property
+    def at_once(self) -> int:
+        """How many pictures it is best given together; where it does not mix them, the result is the same for any."""
+        return 1
+
+    def check(self) -> None:
+        """Raise what would keep the method from protecting anything, before a run begins."""
+        return
+
+    @property
+    def expert_sha256(self) -> str | None:
+        """SHA-256 of the weights of the expert that a release is bound to, if any."""
+        return None
+
+    def public_config(self) -> dict[str, Any]:
+        """The configuration as the public manifest shows it: without paths."""
+        return as_dict(self.config)
 
     def fingerprint(self) -> str:
         """A hash of the method's name and configuration, and of what it has learned."""

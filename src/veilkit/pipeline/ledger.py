@@ -32,14 +32,18 @@ CREATE TABLE IF NOT EXISTS pictures (
     recipe TEXT,
     source_sha256 TEXT,
     output_sha256 TEXT,
-    reason TEXT
+    reason TEXT,
+    report TEXT
 ) WITHOUT ROWID;
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One picture: paths relative to the source and the release; hashes and reason once it has been dealt with."""
+    """One picture: paths relative to the source and the release; hashes and reason once it has been dealt with.
+
+    report: what the method says of how this picture was made, as JSON, where it says anything.
+    """
 
     source: str
     output: str
@@ -50,9 +54,10 @@ class Entry:
     source_sha256: str | None = None
     output_sha256: str | None = None
     reason: str | None = None
+    report: str | None = None
 
 
-_COLUMNS = "source, output, identity, camera, state, recipe, source_sha256, output_sha256, reason"
+_COLUMNS = "source, output, identity, camera, state, recipe, source_sha256, output_sha256, reason, report"
 
 
 class Ledger:
@@ -77,6 +82,7 @@ class Ledger:
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
             self._db.executescript(_SCHEMA)
+            self._add_reports()
         except sqlite3.DatabaseError:
             self._close()
             raise DestinationError(f"{self.file} is no ledger, or is damaged: move it away to begin anew") from None
@@ -86,6 +92,11 @@ class Ledger:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._close()
+
+    def _add_reports(self) -> None:
+        """Give a ledger of an earlier version the column that it lacks."""
+        if "report" not in {row[1] for row in self._db.execute("PRAGMA table_info(pictures)")}:
+            self._db.execute("ALTER TABLE pictures ADD COLUMN report TEXT")
 
     def _close(self) -> None:
         self._db.close()
@@ -130,9 +141,12 @@ class Ledger:
         """Note what became of some pictures, all or none of them."""
         self._db.execute("BEGIN")
         self._db.executemany(
-            "UPDATE pictures SET state = ?, recipe = ?, source_sha256 = ?, output_sha256 = ?, reason = ? "
+            "UPDATE pictures SET state = ?, recipe = ?, source_sha256 = ?, output_sha256 = ?, reason = ?, report = ? "
             "WHERE source = ?",
-            ((e.state, e.recipe, e.source_sha256, e.output_sha256, e.reason, os.fsencode(e.source)) for e in entries),
+            (
+                (e.state, e.recipe, e.source_sha256, e.output_sha256, e.reason, e.report, os.fsencode(e.source))
+                for e in entries
+            ),
         )
         self._db.execute("COMMIT")
 

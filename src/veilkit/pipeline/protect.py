@@ -8,11 +8,10 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, get_args
 
-from veilkit.configs import as_dict
 from veilkit.datasets.folder import check_folder, walk
 from veilkit.datasets.labels import labeller
 from veilkit.errors import ConfigError, DataError, DestinationError, UsageError
@@ -91,6 +90,7 @@ def protect(
     that cannot be read are refused one by one, and the rest is done.
     """
     chosen = _method(method, preset, settings, model)
+    chosen.check()
     places = _places(Path(source), Path(destination), key, seed)
     if names not in get_args(Names) or image_format not in SUFFIX or workers < 0:
         raise ConfigError("names must be pseudonyms or kept, image_format png or jpeg, and workers at least 0")
@@ -142,9 +142,9 @@ def _method(
             raise UsageError("preset, settings and model go with a method's name; configure your own method before")
         return method
     kind = METHODS[method]
-    if not kind.learns:
-        if model is not None:
-            raise UsageError(f"{method} learns nothing, so it takes no model; leave it out")
+    if model is not None and not (kind.learns or kind.calibrates):
+        raise UsageError(f"{method} learns nothing, so it takes no model; leave it out")
+    if model is None and not kind.learns:
         return kind.configured(preset, settings)
     if model is None:
         raise UsageError(
@@ -271,9 +271,11 @@ def _recorder(ledger: Ledger, progress: Progress) -> Callable[[tuple[Entry, ...]
 
 
 def _tasks(job: Job, ledger: Ledger, progress: Progress) -> Iterator[Task]:
-    """Single pictures in the order of their names in the release, or the groups of a method that mixes."""
+    """Pictures in the order of their names in the release, as many as the method likes, or groups that it mixes."""
     if not job.method.mixes:
-        yield from (Task((entry,)) for entry in ledger.entries())
+        waiting = ledger.entries()
+        while some := tuple(islice(waiting, job.method.at_once)):
+            yield Task(some, apart=True)
         return
     entries = [entry for entry in ledger.entries() if entry.reason is None]
     progress.advance(ledger.count() - len(entries))
@@ -299,7 +301,8 @@ def _close_release(
         manifest = Manifest(
             veilkit=__version__,
             method=method.name,
-            config=as_dict(method.config),
+            config=method.public_config(),
+            expert_sha256=method.expert_sha256,
             key_commitment=secret.commitment() if secret.seed is None else None,
             seed=secret.seed,
             reproducible_by="the key's holder" if secret.seed is None else "anyone",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import fcntl
+import json
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from veilkit.pipeline.ledger import Entry
 from veilkit.pipeline.reading import Limits, decode, read_bytes, sha256
 from veilkit.pipeline.writing import Format, encode, to_pixels, write_atomically
 from veilkit.rng import Randomness
-from veilkit.types import ImageBatch
+from veilkit.types import ImageBatch, Release
 
 _LARGE = 2_000_000  # pixels of a task, each of which takes 40 bytes and more while it is worked on
 
@@ -41,10 +42,14 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Pictures to be protected together; with `check`, only to be read, to learn which of them can be."""
+    """Pictures to be protected together; with `check`, only to be read, to learn which of them can be.
+
+    apart: they have nothing to do with each other, and are done together for speed alone.
+    """
 
     entries: tuple[Entry, ...]
     check: bool = False
+    apart: bool = False
     retried: bool = False
 
 
@@ -67,6 +72,8 @@ class Worker:
         """What became of each picture of the task. Only a destination that cannot be written raises."""
         if isinstance(self.job.method, Synthesiser):
             return self._synthesise(self.job.method, task.entries)
+        if task.apart:
+            return tuple(self._each(task.entries))
         read: list[tuple[Entry, bytes]] = []
         refused: list[Entry] = []
         for entry in task.entries:
@@ -93,6 +100,72 @@ class Worker:
             reason = "a picture that it was to be mixed with has changed: run the same command again"
             return (*(refused_entry(entry, reason) for entry, _ in decoded), *refused)
         return (*kept, *(self._protect(decoded) if decoded else ()), *refused)
+
+    def _each(self, entries: tuple[Entry, ...]) -> Iterator[Entry]:
+        """What became of pictures that have nothing to do with each other; large ones are not held together."""
+        held: list[tuple[Entry, NDArray[np.uint8]]] = []
+        for entry in entries:
+            known, pixels = self._read(entry)
+            if pixels is None:
+                yield known
+            else:
+                held.append((known, pixels))
+            del pixels
+            if sum(pixels.shape[0] * pixels.shape[1] for _, pixels in held) > _LARGE:
+                yield from self._protect_each(held)
+        yield from self._protect_each(held)
+
+    def _read(self, entry: Entry) -> tuple[Entry, NDArray[np.uint8] | None]:
+        """The entry with its source's hash, and its pixels; None where the release holds it, or it is refused."""
+        try:
+            data = read_bytes(self.job.source / entry.source, self.job.limits)
+            entry = dataclasses.replace(entry, source_sha256=sha256(data), reason=None)
+            if self._is_kept(entry, self._recipes([entry])[0]):
+                return entry, None
+            return entry, decode(data, self.job.limits)
+        except RefusedImage as refusal:
+            return refused_entry(entry, refusal.reason), None
+
+    def _protect_each(self, held: list[tuple[Entry, NDArray[np.uint8]]]) -> list[Entry]:
+        """Protect pictures by themselves, each in its own size. Empties `held`."""
+        if not held:
+            return []
+        sizes: dict[tuple[int, int], list[tuple[Entry, NDArray[np.uint8]]]] = {}
+        for entry, pixels in held:
+            sizes.setdefault((pixels.shape[0], pixels.shape[1]), []).append((entry, pixels))
+        held.clear()
+        del pixels  # a large picture is not held twice
+        groups = [[entry for entry, _ in group] for group in sizes.values()]
+        total = sum(len(group) * math.prod(size) for size, group in sizes.items())
+        with self._alone_if_large(total):
+            batches = [self._image_batch(group, *size) for size, group in sizes.items()]
+            try:
+                releases = self.job.method.protect_many(batches, rng=self._rng)
+            except VeilkitError as error:
+                if not isinstance(error, RefusedImage):
+                    raise
+                return self._one_by_one(groups, batches, error.reason)
+            except Exception as error:  # one picture that a method cannot take must not end the run
+                height, width = batches[0].images.shape[-2:]
+                reason = f"{self.job.method.name} failed on it ({type(error).__name__}, {width}x{height} pixels)"
+                return self._one_by_one(groups, batches, reason)
+            del batches  # large pictures: what is not needed any more goes
+            return [
+                done
+                for group, release in zip(groups, releases, strict=True)
+                for done in self._written(group, release)
+            ]
+
+    def _one_by_one(self, groups: list[list[Entry]], batches: list[ImageBatch], reason: str) -> list[Entry]:
+        """Find out which of some pictures the method failed on; a single one is refused for the reason given."""
+        if sum(map(len, groups)) == 1:
+            return [refused_entry(groups[0][0], reason)]
+        done = []
+        for group, batch in zip(groups, batches, strict=True):
+            for entry, image in zip(group, batch.images, strict=True):
+                pixels = to_pixels(image)
+                done += self._protect_each([(entry, pixels)])
+        return done
 
     def _synthesise(self, method: Synthesiser[Any], entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
         """Make the pictures of one group, unless the release already holds them all."""
@@ -131,10 +204,13 @@ class Worker:
         entries = [entry for entry, _ in decoded]
         # The middle one by size: one tiny or huge picture must not decide for those that it is mixed with.
         height, width = sorted((pixels.shape[:2] for _, pixels in decoded), key=math.prod)[(len(decoded) - 1) // 2]
-        items = tuple(item_name(entry.source, entry.source_sha256 or "") for entry in entries)
-        identities = tuple(entry.identity for entry in entries)
         with self._alone_if_large(len(decoded) * height * width):
-            return self._protect_batch(entries, ImageBatch(_batch(decoded, height, width), items, identities))
+            return self._protect_batch(entries, self._image_batch(decoded, height, width))
+
+    def _image_batch(self, decoded: list[tuple[Entry, NDArray[np.uint8]]], height: int, width: int) -> ImageBatch:
+        items = tuple(item_name(entry.source, entry.source_sha256 or "") for entry, _ in decoded)
+        identities = tuple(entry.identity for entry, _ in decoded)
+        return ImageBatch(_batch(decoded, height, width), items, identities)
 
     @contextmanager
     def _alone_if_large(self, pixels: int) -> Iterator[None]:
@@ -159,16 +235,25 @@ class Worker:
         except Exception as error:  # one picture that a method cannot take must not end the run
             reason = f"{self.job.method.name} failed on it ({type(error).__name__}, {width}x{height} pixels)"
             return [refused_entry(entry, reason) for entry in entries]
+        del batch  # large pictures: what is not needed any more goes
+        return self._written(entries, release)
+
+    def _written(self, entries: list[Entry], release: Release) -> list[Entry]:
+        """Write the pictures of a release; what a method reports of one goes into its entry."""
         if release.images is None or release.source_index is None:
             raise DataError(f"{self.job.method.name} gives no picture for each picture; it cannot protect a folder")
-        del batch  # large pictures: what is not needed any more goes
         recipes, done = self._recipes(entries), []
-        for image, index in zip(release.images, release.source_index, strict=True):
+        for place, (image, index) in enumerate(zip(release.images, release.source_index, strict=True)):
             data = encode(to_pixels(image), self.job.image_format)
             write_atomically(self.job.destination / entries[index].output, data, self.job.scratch)
             done.append(
                 dataclasses.replace(
-                    entries[index], state="done", recipe=recipes[index], output_sha256=sha256(data), reason=None
+                    entries[index],
+                    state="done",
+                    recipe=recipes[index],
+                    output_sha256=sha256(data),
+                    reason=None,
+                    report=None if release.reports is None else json.dumps(release.reports[place], sort_keys=True),
                 )
             )
         return done

@@ -116,7 +116,9 @@ class _Pool:
         culprit, *others = process.held
         process.held.clear()
         self._again.extend(others)
-        if culprit.retried:
+        if culprit.apart and len(culprit.entries) > 1:  # only one of them is to blame
+            self._again.extendleft(replace(culprit, entries=(entry,)) for entry in reversed(culprit.entries))
+        elif culprit.retried:
             reason = f"a worker process died on it twice ({cause})"
             self._handle(tuple(refused_entry(entry, reason) for entry in culprit.entries))
         else:
