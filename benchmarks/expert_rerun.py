@@ -17,6 +17,7 @@ import torch
 
 from claims import ROOT, record
 from experts import keep, measure, told
+from process import command
 from veilkit.datasets.market1501 import load_market1501
 from veilkit.experts.torch_embedder import TorchEmbedder
 
@@ -31,8 +32,8 @@ def main() -> None:
     work = Path(sys.argv[1] if len(sys.argv) == 2 else ROOT / "runs" / "cuhk03-rerun")
     work.mkdir(parents=True, exist_ok=True)
     again = work / "model.safetensors"
-    command = [sys.executable, "-m", "veilkit", "train", "reid", str(Path(root, "cuhk03-np")), "--out", str(again)]
-    subprocess.run([*command, "--init", str(init), "--recipe", "small", "--work-dir", str(work)], check=True)
+    training = command("train", "reid", Path(root, "cuhk03-np"), "--out", again, "--init", init, "--recipe", "small")
+    subprocess.run([*training, "--work-dir", str(work)], check=True)
     torch.set_num_threads(1)
     data = load_market1501(Path(root, "cuhk03-np"))
     found = []
