@@ -1,4 +1,4 @@
-"""The discriminant projection: evens out people's own spread, finds what tells them apart, and is kept in the file."""
+"""The discriminant projection: evens out a person's own spread, tells people apart, and is kept in the file."""
 
 import io
 from dataclasses import replace
