@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from veilkit.audit.result import DIFFERENCE, AuditResult, Finding
@@ -181,6 +182,11 @@ def _similarity(result: AuditResult) -> Finding | None:
     )
     if mean is not None:
         text += f" One and the same mean picture, which shows nobody, reaches {mean:.2f}."
+    return seen(score, text, {} if mean is None else {"mean picture": mean})
+
+
+def seen(score: Score, text: str, marks: Mapping[str, float]) -> Finding:
+    """What the eye still sees, by a similarity whose negative values say no more than 0."""
     return Finding(
         title=SEEN,
         role=Role.PRIVACY,
@@ -188,6 +194,6 @@ def _similarity(result: AuditResult) -> Finding | None:
         text=text,
         value=max(0.0, score.value),
         low=None if score.low is None else max(0.0, score.low),
-        high=score.high,
-        marks={} if mean is None else {"mean picture": max(0.0, mean)},
+        high=None if score.high is None else max(0.0, score.high),
+        marks={name: max(0.0, value) for name, value in marks.items()},
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from veilkit.audit.result import OTHER_CLASS, SAME_CLASS, AuditResult, Finding
-from veilkit.audit.summary import SEEN, finding, headline, interval, judge_name, percent
-from veilkit.types import Evidence, Role
+from veilkit.audit.summary import finding, headline, interval, judge_name, percent, seen
+from veilkit.types import Evidence
 
 _SIGNALS = {"student": "a student of the release", "labels": "the soft labels", "set": "the synthetic pictures alone"}
 _ASKED = {
@@ -99,13 +99,4 @@ def _seen(result: AuditResult) -> Finding | None:
     )
     if other is not None:
         text += f" To originals of other people it is {other.value:.3f}."
-    return Finding(
-        title=SEEN,
-        role=Role.PRIVACY,
-        figure=f"{score.value:.2f}",
-        text=text,
-        value=max(0.0, score.value),
-        low=None if score.low is None else max(0.0, score.low),
-        high=None if score.high is None else max(0.0, score.high),
-        marks={} if other is None else {"other people": max(0.0, other.value)},
-    )
+    return seen(score, text, {} if other is None else {"other people": other.value})
