@@ -11,9 +11,10 @@ from PIL import Image
 
 from tests.conftest import random_picture
 from veilkit.audit.reproduce.cells import Cells
+from veilkit.audit.reproduce.fro_parts import hold_back
 from veilkit.audit.reproduce.fro_report import run_study
 from veilkit.audit.reproduce.fro_shadows import ShadowStudyConfig
-from veilkit.audit.reproduce.fro_study import FroStudy, FroStudyConfig, hold_back
+from veilkit.audit.reproduce.fro_study import FroStudy, FroStudyConfig
 from veilkit.datasets.market1501 import load_market1501
 from veilkit.errors import ConfigError, DataError
 from veilkit.experts import load_expert

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from torch import Tensor
 from veilkit.attacks.intervals import retrieval_scores
 from veilkit.audit.reproduce.cells import Cells
 from veilkit.audit.reproduce.fro_attacks import attack_synthetic
+from veilkit.audit.reproduce.fro_parts import copied_by_person, hold_back, part, thinned
 from veilkit.audit.reproduce.fro_shadows import ShadowStudyConfig, shadow_attack, shadow_parts
 from veilkit.datasets.folder import load_folder
 from veilkit.datasets.labelled import first_people
@@ -109,7 +109,7 @@ class FroStudy:
         self.config, self.folder, self.data, self.judge = config, folder, data, judge
         self._cells, self._init, self._workers = cells, init, workers
         trained, self.unseen = hold_back(first_people(data.train, config.people), config.held_back)
-        self._train = _copied(trained, folder / "originals")
+        self._train = copied_by_person(trained, folder / "originals")
         self._pool_file = folder / "pool.safetensors"
         self._pixels: dict[str, Tensor] = {}
         self._releases: dict[str, tuple[Split, Tensor]] = {}
@@ -138,7 +138,9 @@ class FroStudy:
         name = f"grid-T{temperature:g}-e{softening:g}"
 
         def compute() -> dict[str, Any]:
-            some = _copied(first_people(self._train, self.config.grid_people), self.folder / "grid-originals")
+            some = copied_by_person(
+                first_people(self._train, self.config.grid_people), self.folder / "grid-originals"
+            )
             settings = {"assembly.temperature": temperature, "assembly.softening": softening}
             return self._student(name, *self._made(name, some.root, self.config.grid_scale, settings))
 
@@ -228,7 +230,7 @@ class FroStudy:
         """FRO's synthetic pictures, their people's names kept, and the pool's logits on them."""
         largest = max(self.config.scales)
         split, targets = self._made(f"fro-{largest:g}", self._train.root, largest, {})
-        return (split, targets) if scale == largest else _thinned(split, targets, scale / largest)
+        return (split, targets) if scale == largest else thinned(split, targets, scale / largest)
 
     def _made(self, name: str, source: Path, scale: float, settings: Mapping[str, object]) -> tuple[Split, Tensor]:
         if name not in self._releases:
@@ -302,8 +304,8 @@ class FroStudy:
             originals.setdefault(str(record.identity), []).append(index)
         chosen = rng.permutation(len(made))[: self.config.pairs]
         partners = [int(rng.choice(originals[str(made.records[index].identity)])) for index in chosen]
-        ours = read_pixels(_part(made, chosen.tolist()), self.config.size).float().div(255)
-        theirs = read_pixels(_part(self._train, partners), self.config.size).float().div(255)
+        ours = read_pixels(part(made, chosen.tolist()), self.config.size).float().div(255)
+        theirs = read_pixels(part(self._train, partners), self.config.size).float().div(255)
         starts = range(0, len(ours), 64)
         values = torch.cat([ssim(ours[start : start + 64], theirs[start : start + 64]) for start in starts])
         return {"pairs": len(values), "ssim": float(values.mean()), "deviation": float(values.std())}
@@ -316,45 +318,3 @@ def _clustering(features: np.ndarray, people: np.ndarray, seed: int) -> dict[str
         "silhouette": silhouette(features, people),
         "ari": kmeans_ari(features, people, seed=seed),
     }
-
-
-def _part(split: Split, indices: list[int]) -> Split:
-    return Split(split.name, split.root, tuple(split.records[index] for index in indices))
-
-
-def hold_back(split: Split, count: int) -> tuple[Split, Split]:
-    """Training pictures, and `count` others of each person and camera, the last by path; one at least is kept."""
-    seen: dict[tuple[str | None, str | None], list[int]] = {}
-    for index, record in enumerate(split.records):
-        seen.setdefault((record.identity, record.camera), []).append(index)
-    back: set[int] = set()
-    for members in seen.values():
-        ordered = sorted(members, key=lambda index: split.records[index].path)
-        back.update(ordered[max(1, len(ordered) - count) :] if count else [])
-    kept = [index for index in range(len(split)) if index not in back]
-    return _part(split, kept), _part(split, sorted(back))
-
-
-def _thinned(split: Split, targets: Tensor, share: float) -> tuple[Split, Tensor]:
-    """A share of each person's pictures, rounded so that the whole fits; their names' order is a random one."""
-    people: dict[str | None, list[int]] = {}
-    for index, record in enumerate(split.records):
-        people.setdefault(record.identity, []).append(index)
-    chosen: list[int] = []
-    owed = 0.0
-    for members in people.values():
-        owed += share * len(members)
-        chosen += members[: round(owed) - len(chosen)]
-    return _part(split, chosen), targets[chosen]
-
-
-def _copied(split: Split, folder: Path) -> Split:
-    """The pictures in one folder per person, so that every method can be given just these people."""
-    for index, record in enumerate(split.records):
-        target = folder / str(record.identity) / Path(record.path).name
-        if not target.exists():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            draft = target.with_suffix(".draft")
-            shutil.copyfile(split.file(index), draft)
-            draft.replace(target)
-    return load_folder(folder, "folder", split.name)
