@@ -15,6 +15,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -40,6 +41,9 @@ BEGIN, END = "<!-- controls table -->", "<!-- /controls table -->"
 
 def main() -> None:
     arguments = _arguments()
+    if arguments.broken:
+        _record_broken(json.loads((arguments.results / "controls.json").read_text(encoding="utf-8")))
+        return
     torch.set_num_threads(1)
     data, judge_file = sources()
     expert, judge = load_expert(_expert(arguments.expert), flip=True), independent_judge(judge_file)
@@ -66,6 +70,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--work", type=Path, default=ROOT / "runs" / "controls")
     parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results")
     parser.add_argument("--workers", type=int, default=0, help="processes that protect; 0 works in this one")
+    parser.add_argument("--broken", action="store_true", help="only record, of the last results, who was undone")
     return parser.parse_args()
 
 
@@ -184,6 +189,7 @@ def _write(results: dict[str, AuditResult], folder: Path) -> None:
         readme = ROOT / "README.md"
         readme.write_text(in_readme(readme.read_text(encoding="utf-8"), text), encoding="utf-8")
         _record(results)
+        _record_broken(values)
 
 
 def in_readme(readme: str, text: str) -> str:
@@ -216,6 +222,31 @@ def _record(results: dict[str, AuditResult]) -> None:
         scale=f"{len(results)} controls, {len(results) * len(wanted)} figures",
         command="python benchmarks/controls_table.py",
     )  # fmt: skip
+
+
+def _record_broken(values: dict[str, Any]) -> None:
+    """The pixel-level relatives of FRO, each against the attack that undoes it."""
+    for method, name, attack, metric, what in (
+        ("patches", "PRO", "jigsaw", "neighbours", "neighbouring patches that are neighbours again"),
+        ("mixup", "mix-up", "unmix", "links", "pictures linked to the one they were blended with"),
+    ):
+        found = next(each for each in values[method]["attacks"] if each["attack"] == attack)
+        scores = {score["metric"]: score for score in found["scores"]}
+        score, details = scores[metric], found["details"]
+        again = scores["rank-1"]
+        record(
+            id=f"{method}-undone", claim=f"{name} undone without key or settings: {what}, times chance",
+            figure=0 if found["invalid"] else round(score["value"] / details["chance"][metric]),
+            bar=">= 100", unit="x", data="CUHK03-NP, detected, 128x64, test part", seed=SEED,
+            scale=f"{details.get('pictures attacked', 1000)} pictures attacked",
+            command="python benchmarks/controls_table.py",
+            note=f"{_told(score)}; the judge then finds the very original of {_told(again)}",
+        )  # fmt: skip
+
+
+def _told(score: dict[str, Any]) -> str:
+    interval = f"[{100 * score['low']:.1f}, {100 * score['high']:.1f}]"
+    return f"{100 * score['value']:.1f} % {interval} ({score['note'].split(';')[0]})"
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ import pytest
 from PIL import Image
 
 from tests.conftest import random_picture
+from veilkit.attacks import ATTACKS
+from veilkit.methods import METHODS
 
 COMMAND = [sys.executable, "-c", "from veilkit.cli import main; main()"]
 
@@ -36,6 +38,20 @@ def test_methods_are_listed_and_shown() -> None:
     shown = veilkit("methods", "show", "patches")
     assert '"people": 4' in shown.stdout
     assert "preset kept" in shown.stdout
+    unsafe = {line.split()[0] for line in listed.stdout.splitlines() if "UNSAFE" in line}
+    assert unsafe == {"mixup", "patches"}
+
+
+def test_a_method_that_can_be_undone_is_warned_of(folder: Path, tmp_path: Path) -> None:
+    done = veilkit("protect", folder, tmp_path / "out", "--method", "patches", "--workers", 0, "--labels", "folder")
+    assert done.returncode == 0, done.stderr
+    assert "the attack jigsaw undoes it" in done.stderr
+
+
+def test_what_undoes_a_method_is_an_attack() -> None:
+    assert {name: method.undone_by for name, method in METHODS.items() if method.undone_by in ATTACKS} == {
+        name: method.undone_by for name, method in METHODS.items() if method.undone_by
+    }
 
 
 def test_protect_tells_what_it_did_and_where_the_key_is(folder: Path, tmp_path: Path) -> None:

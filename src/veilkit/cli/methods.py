@@ -16,7 +16,8 @@ def list_methods() -> None:
     from veilkit.methods import METHODS
 
     for name, method in METHODS.items():
-        typer.echo(f"{name:<12} {method.summary}")
+        unsafe = f"; UNSAFE: the attack {method.undone_by} undoes it" if method.undone_by else ""
+        typer.echo(f"{name:<12} {method.summary}{unsafe}")
 
 
 @app.command()

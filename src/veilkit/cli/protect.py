@@ -73,6 +73,7 @@ def protect(
     if workers:
         start_early()
     from veilkit.configs import parse_settings
+    from veilkit.methods import METHODS
     from veilkit.pipeline.protect import protect as run
     from veilkit.pipeline.reading import Limits
 
@@ -80,6 +81,8 @@ def protect(
         typer.echo("Warning: the release keeps the pictures' own names; names often tell who somebody is.", err=True)
     if seed is not None:
         typer.echo("Warning: with a seed instead of a key, anyone can reproduce noise, masks and names.", err=True)
+    if method in METHODS and (attack := METHODS[method].undone_by):
+        typer.echo(f"Warning: {method} is for comparison only; the attack {attack} undoes it without the key.", err=True)
     outcome = run(
         source,
         destination,

@@ -37,7 +37,7 @@ class Method(ABC, Generic[C]):
     that image alone. Where it is True, `groups` says which images are mixed, before any batching, and
     `protect` is given exactly one group. `random` says whether another key gives another result. `learns` says
     whether it must be fitted, or loaded from a model file, before it can protect; `calibrates`, whether it may be.
-    `unpaired` marks a `Synthesiser`.
+    `unpaired` marks a `Synthesiser`. `undone_by` names an attack that is known to bring the originals back from it.
     """
 
     name: ClassVar[str]
@@ -49,6 +49,7 @@ class Method(ABC, Generic[C]):
     learns: ClassVar[bool] = False
     calibrates: ClassVar[bool] = False
     unpaired: ClassVar[bool] = False
+    undone_by: ClassVar[str] = ""
 
     def __init__(self, config: C | None = None) -> None:
         self.config: C = self.default if config is None else config

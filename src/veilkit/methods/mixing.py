@@ -37,6 +37,7 @@ class MixUp(Method[MixUpConfig]):
 
     name = "mixup"
     summary = "every picture blended with another person's"
+    undone_by = "unmix"
     default = MixUpConfig()
     presets = {f"r{ratio}": MixUpConfig(ratio=ratio / 10) for ratio in (9, 8, 7, 6, 5)}  # noqa: RUF012
     mixes = True
@@ -78,6 +79,7 @@ class Patches(Method[PatchesConfig]):
 
     name = "patches"
     summary = "patch recombination (PRO): patches dealt out among several people's pictures"
+    undone_by = "jigsaw"
     default = PatchesConfig()
     presets = {"kept": PatchesConfig(places="kept")}  # noqa: RUF012
     mixes = True
