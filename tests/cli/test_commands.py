@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from tests.conftest import random_picture
+from tests.methods.experts import tiny_expert_file
 from veilkit.attacks import ATTACKS
 from veilkit.methods import METHODS
 
@@ -69,6 +70,17 @@ def test_protect_tells_what_it_did_and_where_the_key_is(folder: Path, tmp_path: 
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["config"] == {"sigma": 4.0, "at_height": 256}
     assert manifest["files"] == 12
+
+
+def test_protect_tells_how_many_pictures_missed_the_limit(folder: Path, tmp_path: Path) -> None:
+    expert = ("--method", "pixelfade", "--set", f"expert={tiny_expert_file()}", "--set", "spread=1", "--workers", 0)
+    missed = veilkit("protect", folder, tmp_path / "missed", *expert, "--set", "steps=1", "--set", "threshold=0")
+    assert missed.returncode == 0, missed.stderr
+    assert "12 pictures protected" in missed.stdout
+    assert "12 of them missed the limit" in missed.stdout
+    held = veilkit("protect", folder, tmp_path / "held", *expert, "--set", "steps=1", "--set", "threshold=1e9")
+    assert held.returncode == 0, held.stderr
+    assert "missed" not in held.stdout
 
 
 def test_kept_names_and_seeds_are_warned_of(folder: Path, tmp_path: Path) -> None:

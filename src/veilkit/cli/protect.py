@@ -82,7 +82,9 @@ def protect(
     if seed is not None:
         typer.echo("Warning: with a seed instead of a key, anyone can reproduce noise, masks and names.", err=True)
     if method in METHODS and (attack := METHODS[method].undone_by):
-        typer.echo(f"Warning: {method} is for comparison only; the attack {attack} undoes it without the key.", err=True)
+        typer.echo(
+            f"Warning: {method} is for comparison only; the attack {attack} undoes it without the key.", err=True
+        )
     outcome = run(
         source,
         destination,
@@ -101,6 +103,11 @@ def protect(
     refused = sum(outcome.refused.values())
     done = "synthetic pictures made" if outcome.synthetic else "pictures protected"
     typer.echo(f"{outcome.protected} {done} in {outcome.destination}")
+    if outcome.missed:
+        typer.echo(
+            f"{outcome.missed} of them missed the limit on their features: they are protected all the same, but "
+            "their expert may match them less well"
+        )
     if outcome.new_key:
         typer.echo(f"A new key was made: {outcome.key_file}. Keep it secret, and apart from the release.")
     if outcome.passed_over:

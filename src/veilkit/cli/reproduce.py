@@ -23,9 +23,12 @@ Init = Annotated[Path | None, typer.Option(help="Weights that pool and students 
 Judge = Annotated[
     str, typer.Option(help="Independent recogniser that attacks with: a name (`veilkit experts list`) or a file.")
 ]
+Expert = Annotated[
+    str, typer.Option(help="Authorised recogniser: a name (`veilkit experts list`) or a .safetensors file.")
+]
 Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting of the study.")]
 Workers = Annotated[
-    int | None, typer.Option(min=0, help="Worker processes of the synthesis.", show_default="one per core")
+    int | None, typer.Option(min=0, help="Worker processes that make releases.", show_default="one per core")
 ]
 Threads = Annotated[int, typer.Option(min=1, help="torch threads of training.")]
 
@@ -67,6 +70,47 @@ def fro(
         cells = Cells(out, asdict(config), progress)
         study = FroStudy(
             load_market1501(data), out, config, cells, judge=load_expert(judge), init=init,
+            workers=len(os.sched_getaffinity(0)) if workers is None else workers,
+        )  # fmt: skip
+        report = run_study(study)
+    typer.echo(f"The tables are in {report}")
+
+
+@app.command()
+def pixelfade(
+    data: Data,
+    out: Out,
+    expert: Expert = "people",
+    judge: Judge = "histogram",
+    settings: Settings = None,
+    workers: Workers = None,
+    threads: Threads = 1,
+) -> None:
+    """PixelFade, AVIH and controls: four settings, recovery and stronger attacks, outlines, ablations, backbones.
+
+    Pictures of the test part are protected, judged as files read back, and attacked by networks that learned from
+    people of the training part. Each figure is a cell of its own; a stopped study goes on when the same command is
+    given again. The sheets in the folder show people: keep it to yourself.
+    """
+    import torch
+
+    from veilkit.audit.cache import Cache
+    from veilkit.audit.reproduce.cells import Cells
+    from veilkit.audit.reproduce.pixelfade_plan import PixelFadeStudyConfig, study_settings
+    from veilkit.audit.reproduce.pixelfade_report import run_study
+    from veilkit.audit.reproduce.pixelfade_study import PixelFadeStudy
+    from veilkit.configs import parse_settings, with_settings
+    from veilkit.datasets.market1501 import load_market1501
+    from veilkit.experts import load_expert
+    from veilkit.progress import Progress
+
+    torch.set_num_threads(threads)
+    config = with_settings(PixelFadeStudyConfig(), parse_settings(settings or []))
+    parts, recogniser = load_market1501(data), load_expert(judge)
+    facts = study_settings(config, load_expert(expert), recogniser)
+    with Progress(config.cells(), "cells") as progress, Cache(out / "features.sqlite") as cache:
+        study = PixelFadeStudy(
+            parts, out, config, Cells(out, facts, progress), expert=expert, judge=recogniser, cache=cache,
             workers=len(os.sched_getaffinity(0)) if workers is None else workers,
         )  # fmt: skip
         report = run_study(study)

@@ -175,6 +175,12 @@ class Ledger:
         query = "SELECT COUNT(*) FROM pictures WHERE present = 0 AND state = 'done'"
         return int(self._db.execute(query).fetchone()[0])
 
+    def missed(self) -> int:
+        """How many protected pictures missed the limit that their method sets itself, as their reports say."""
+        held = "json_extract(report, '$.held')"
+        query = f"SELECT COUNT(*) FROM pictures WHERE present = 1 AND state = 'done' AND {held} = 0"  # noqa: S608
+        return int(self._db.execute(query).fetchone()[0])
+
     def refusals(self) -> Iterator[tuple[str, str]]:
         """The pictures that could not be protected as they are now, and why."""
         query = "SELECT source, reason FROM pictures WHERE present = 1 AND reason IS NOT NULL ORDER BY source"

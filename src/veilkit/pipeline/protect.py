@@ -34,6 +34,7 @@ class Outcome:
     """What a run did. `refused` counts pictures by reason; `refusals` is the private list that names them.
 
     synthetic: the pictures belong to no original; `passed_over` then counts what shows nobody whom the method knows.
+    missed: protected pictures for which the method missed the limit that it sets itself.
     """
 
     destination: Path
@@ -46,6 +47,7 @@ class Outcome:
     refused: Mapping[str, int]
     refusals: Path | None
     synthetic: bool = False
+    missed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,7 @@ def protect(
                 dict(refused.most_common()),
                 refusals if refused else None,
                 isinstance(chosen, Synthesiser),
+                ledger.missed(),
             )
     except OSError as error:
         raise DestinationError(f"the run cannot go on: {error.strerror}") from None

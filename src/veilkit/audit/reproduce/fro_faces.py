@@ -22,6 +22,7 @@ from veilkit.pipeline.protect import protect
 from veilkit.rng import Randomness
 from veilkit.training.pixels import read_pixels
 from veilkit.training.reid_config import PLAIN, ReidConfig
+from veilkit.training.schedule import Decay
 from veilkit.training.student import load_synthetic, train_student
 from veilkit.types import Split
 
@@ -32,20 +33,24 @@ class FaceStudyConfig:
 
     shots: of one person at most, in training and test. folds: whose pairs, and people, are for the test alone.
     middle: side of the square in the middle of a stored picture that is used, in pixels; it is resized to `size`.
-    epochs: of pool and students. steps, scale: of the synthesis. pairs: at most so many for SSIM.
+    epochs, rate: of pool and students, by Adam; the rate falls to zero by a cosine. steps, scale: of the synthesis.
+    frozen: leading parts of the backbone that stay as the weights they start from have them. pairs: at most so many
+    for SSIM.
     """
 
     people: int = 300
     fewest: int = 4
-    shots: int = 12
+    shots: int = 6
     folds: tuple[int, ...] = (8, 9, 10)
     middle: int = 120
     backbone: str = "mobilenetv2"
     size: tuple[int, int] = (96, 96)
-    epochs: int = 20
+    epochs: int = 16
+    rate: float = 1e-3
+    frozen: int = 7
     batch: int = 16
-    preset: str = "default"
-    steps: int = 100
+    preset: str = "short"
+    steps: int = 80
     scale: float = 1.0
     pairs: int = 2000
     seed: int = 0
@@ -59,12 +64,12 @@ class FaceStudyConfig:
                 f"but got {self.people}, {self.fewest}, {self.shots} and {self.pairs}"
             )
 
-    @property
-    def recipe(self) -> ReidConfig:
-        """Of the pool and of both students: cross-entropy alone, the paper's rate and decay."""
+    def recipe(self, *, pretrained: bool) -> ReidConfig:
+        """Of the pool and of both students: cross-entropy alone, as in the paper, at a rate for a few epochs."""
         return replace(
-            PLAIN, backbone=self.backbone, size=self.size, epochs=self.epochs, identities=self.batch, seed=self.seed
-        )
+            PLAIN, backbone=self.backbone, size=self.size, epochs=self.epochs, rate=self.rate, warmup=1,
+            decay=Decay.COSINE, frozen=self.frozen if pretrained else 0, identities=self.batch, seed=self.seed,
+        )  # fmt: skip
 
     def cells(self) -> int:
         """How many cells the study has."""
@@ -124,6 +129,7 @@ class _Faces:
     def __init__(self, lfw: Lfw, folder: Path, config: FaceStudyConfig, *, init: Path | None, workers: int) -> None:
         self.lfw, self.folder, self.config = lfw, folder, config
         self._init, self._workers = init, workers
+        self._recipe = config.recipe(pretrained=init is not None)
         self._pool_file = folder / "pool.safetensors"
 
     def verified(self, model: str) -> dict[str, Any]:
@@ -162,7 +168,7 @@ class _Faces:
 
     def _fro(self) -> Fro:
         if not self._pool_file.exists():
-            fro = Fro(FroConfig(pool=self.config.recipe))
+            fro = Fro(FroConfig(pool=self._recipe))
             work = self.folder / "work" / "pool"
             fro.fit(self._originals(), work_dir=work, init=self._init).save(self._pool_file)
         return Fro.load(self._pool_file)
@@ -192,7 +198,5 @@ class _Faces:
         out = self.folder / "students" / f"{model}.safetensors"
         out.parent.mkdir(exist_ok=True)
         if not out.exists():
-            train_student(
-                split, targets, self.config.recipe, out, work_dir=self.folder / "work" / model, init=self._init
-            )
+            train_student(split, targets, self._recipe, out, work_dir=self.folder / "work" / model, init=self._init)
         return len(split), load_reid(out)

@@ -28,13 +28,15 @@ _NAMES = {
 def run_study(study: FroStudy) -> Path:
     """Compute every cell and write report.md with its figures; returns the report's file."""
     config = study.config
-    pool, replayed = study.pool(), study.student_of_originals()
+    pool = study.pool()
     students = {scale: study.student(scale) for scale in config.scales}
+    replayed = study.student_of_originals()
     rivals = {name: study.rival(name) for name in RIVALS}
     similar = {name: study.similarity(name) for name in ("fro-1", *RIVALS)}
-    clusters = {(model, seen): study.clusters(model, seen) for model, seen in CLUSTERED}
     attacks, shadows = study.attacks(), study.shadow_attacks()
+    clusters = {(model, seen): study.clusters(model, seen) for model, seen in CLUSTERED}
     ratios = {ratio: study.mixup_clusters(ratio) for ratio in config.ratios}
+    printed = (f"student of FRO as printed, scale {config.paper_scale:g}", study.student_of_paper())
     grid = {(t, e): study.grid(t, e) for t in config.temperatures for e in config.softenings}
     for model, seen in CLUSTERED:
         _draw_tsne(study, model, seen)
@@ -44,7 +46,7 @@ def run_study(study: FroStudy) -> Path:
         f"epochs, {config.steps} steps of synthesis, seed {config.seed}. Rank-1 and mAP in %, on the official query "
         "and gallery, with 95 % intervals over people. `cells/` holds each figure.",
         "## Comparison",
-        _comparison(pool, replayed, students, rivals),
+        _comparison(pool, replayed, students, rivals, printed),
         "## Similarity to originals of the same class",
         _table(
             ("release", "mean SSIM", "pairs"),
@@ -86,13 +88,17 @@ def run_study(study: FroStudy) -> Path:
 
 
 def _comparison(
-    pool: dict[str, Any], replayed: dict[str, Any], students: dict[float, dict[str, Any]], rivals: dict[str, Any]
+    pool: dict[str, Any],
+    replayed: dict[str, Any],
+    students: dict[float, dict[str, Any]],
+    rivals: dict[str, Any],
+    printed: tuple[str, dict[str, Any]],
 ) -> str:
     rows: list[Sequence[str]] = []
     rows.append(("pool (trained on the originals)", "", _interval(pool, "mAP"), _interval(pool, "rank-1"), "", ""))
     named = [("student of the originals", replayed)]
     named += [(f"student of FRO, scale {scale:g}", cell) for scale, cell in students.items()]
-    named += [(f"student of {_name(name)}", cell) for name, cell in rivals.items()]
+    named += [printed, *((f"student of {_name(name)}", cell) for name, cell in rivals.items())]
     for name, cell in named:
         kept = [f"{cell[metric][0] / max(pool[metric][0], 1e-9):.0%}" for metric in ("mAP", "rank-1")]
         rows.append((name, str(cell["pictures"]), _interval(cell, "mAP"), _interval(cell, "rank-1"), *kept))

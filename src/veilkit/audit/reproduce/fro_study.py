@@ -29,6 +29,7 @@ from veilkit.rng import Randomness
 from veilkit.training.pixels import read_pixels
 from veilkit.training.reid_config import PLAIN, ReidConfig
 from veilkit.training.retrieval import embed_pixels, evaluate_reid
+from veilkit.training.schedule import Decay
 from veilkit.training.student import load_synthetic, train_student
 from veilkit.types import Role, Split
 
@@ -40,8 +41,11 @@ CLUSTERED = tuple((model, seen) for release in ("fro-1", "patches") for model, s
 
 @dataclass(frozen=True, slots=True)
 class FroStudyConfig:
-    """people: how many are trained on, the first by name. epochs: of pool and students. steps: of the synthesis.
+    """people: how many are trained on, the first by name. steps: of the synthesis.
 
+    epochs, rate: of pool and students, by Adam; the rate falls to zero by a cosine. frozen: leading parts of their
+    backbone that stay as the weights they start from have them; none without such weights.
+    preset: of the synthesis. paper_scale: at which the preset `paper`, with as many steps, is shown beside it.
     held_back: of each person and camera so many pictures are not trained on, for the attacks to ask about. scales: of
     the synthetic set (Figure 9); the largest is made, and the smaller ones are parts of it. temperatures, softenings:
     the grid of Figure 8, of the first `grid_people` at `grid_scale`. ratios: of mix-up (Figure 7). clusters: people
@@ -52,14 +56,17 @@ class FroStudyConfig:
     held_back: int = 1
     backbone: str = "mobilenetv2"
     size: tuple[int, int] = (128, 64)
-    epochs: int = 20
+    epochs: int = 16
+    rate: float = 1e-3
+    frozen: int = 7
     batch: int = 16
-    preset: str = "default"
-    steps: int = 100
+    preset: str = "short"
+    paper_scale: float = 0.5
+    steps: int = 80
     scales: tuple[float, ...] = (0.5, 1.0, 2.0)
     temperatures: tuple[float, ...] = (0.5, 5.0, 20.0)
     softenings: tuple[float, ...] = (0.0, 0.2, 0.4)
-    grid_people: int = 100
+    grid_people: int = 50
     grid_scale: float = 0.5
     ratios: tuple[float, ...] = (0.9, 0.8, 0.7, 0.6, 0.5)
     clusters: int = 30
@@ -78,18 +85,18 @@ class FroStudyConfig:
         if self.held_back < 0:
             raise ConfigError(f"held_back must not be negative, but got {self.held_back}")
 
-    @property
-    def recipe(self) -> ReidConfig:
-        """Of the pool and of every student: cross-entropy alone, the paper's rate and decay."""
+    def recipe(self, *, pretrained: bool) -> ReidConfig:
+        """Of the pool and of every student: cross-entropy alone, as in the paper, at a rate for a few epochs."""
         return replace(
-            PLAIN, backbone=self.backbone, size=self.size, epochs=self.epochs, identities=self.batch, seed=self.seed
-        )
+            PLAIN, backbone=self.backbone, size=self.size, epochs=self.epochs, rate=self.rate, warmup=1,
+            decay=Decay.COSINE, frozen=self.frozen if pretrained else 0, identities=self.batch, seed=self.seed,
+        )  # fmt: skip
 
     def cells(self) -> int:
         """How many cells the study has."""
         grid = len(self.temperatures) * len(self.softenings)
         rivals = len(RIVALS)
-        return 2 + len(self.scales) + rivals + grid + (1 + rivals) + len(CLUSTERED) + len(self.ratios) + 2
+        return 3 + len(self.scales) + rivals + grid + (1 + rivals) + len(CLUSTERED) + len(self.ratios) + 2
 
 
 class FroStudy:
@@ -108,6 +115,7 @@ class FroStudy:
     ) -> None:
         self.config, self.folder, self.data, self.judge = config, folder, data, judge
         self._cells, self._init, self._workers = cells, init, workers
+        self._recipe = config.recipe(pretrained=init is not None)
         trained, self.unseen = hold_back(first_people(data.train, config.people), config.held_back)
         self._train = copied_by_person(trained, folder / "originals")
         self._pool_file = folder / "pool.safetensors"
@@ -128,6 +136,15 @@ class FroStudy:
         """The student of FRO's synthetic set at `scale`."""
         name = f"fro-{scale:g}"
         return self._cells.get(f"student/{name}", lambda: self._student(name, *self.synthetic(scale)))
+
+    def student_of_paper(self) -> dict[str, Any]:
+        """The student of the paper's own synthesis, without our priors, at `paper_scale`."""
+
+        def compute() -> dict[str, Any]:
+            scale = self.config.paper_scale
+            return self._student("fro-paper", *self._made("fro-paper", self._train.root, scale, {}, preset="paper"))
+
+        return self._cells.get("student/fro-paper", compute)
 
     def rival(self, method: str) -> dict[str, Any]:
         """The student of a pixel-level release of the same originals, taught by the pool."""
@@ -222,7 +239,7 @@ class FroStudy:
 
     def _fro(self) -> Fro:
         if not self._pool_file.exists():
-            fro = Fro(FroConfig(pool=self.config.recipe))
+            fro = Fro(FroConfig(pool=self._recipe))
             fro.fit(self._train, work_dir=self.folder / "work" / "pool", init=self._init).save(self._pool_file)
         return Fro.load(self._pool_file)
 
@@ -232,14 +249,16 @@ class FroStudy:
         split, targets = self._made(f"fro-{largest:g}", self._train.root, largest, {})
         return (split, targets) if scale == largest else thinned(split, targets, scale / largest)
 
-    def _made(self, name: str, source: Path, scale: float, settings: Mapping[str, object]) -> tuple[Split, Tensor]:
+    def _made(
+        self, name: str, source: Path, scale: float, settings: Mapping[str, object], preset: str | None = None
+    ) -> tuple[Split, Tensor]:
         if name not in self._releases:
             target = self.folder / "releases" / name
             self._fro()
             protect(
-                source, target, "fro", model=self._pool_file, preset=self.config.preset, seed=self.config.seed,
+                source, target, "fro", model=self._pool_file, preset=preset or self.config.preset,
                 settings={"scale": scale, "assembly.steps": self.config.steps, **settings},
-                names="kept", labels="folder", workers=self._workers,
+                seed=self.config.seed, names="kept", labels="folder", workers=self._workers,
             )  # fmt: skip
             self._releases[name] = load_synthetic(target)
         return self._releases[name]
@@ -258,9 +277,7 @@ class FroStudy:
         if not out.exists():
             if targets is None:
                 targets = self._fro().pool.logits(read_pixels(split, self.config.size).float().div(255))
-            train_student(
-                split, targets, self.config.recipe, out, work_dir=self.folder / "work" / name, init=self._init
-            )
+            train_student(split, targets, self._recipe, out, work_dir=self.folder / "work" / name, init=self._init)
         return {"pictures": len(split), **self._scored(load_reid(out))}
 
     def _network(self, model: str) -> ReidNetwork:

@@ -1,0 +1,189 @@
+"""PixelFade on CUHK03-NP: what `veilkit reproduce pixelfade` computes, and the claims that follow from its cells.
+
+    VEILKIT_DATA=... python benchmarks/pixelfade_study.py
+
+takes hours on two cores; stopped, it goes on with the same command. Needs the research data and the judge as
+benchmarks/controls_table.py does; the authorised expert is models/cuhk03_mobilenetv2.safetensors. Releases, cells and
+sheets of pictures stay in runs/pixelfade, the tables go to benchmarks/results/pixelfade.md.
+With --so-far nothing is computed: rows are recorded of the cells that are there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from claims import ROOT, record
+from controls_table import independent_judge, sources
+from veilkit.audit.cache import Cache
+from veilkit.audit.reproduce.cells import Cells
+from veilkit.audit.reproduce.pixelfade_plan import FLOOR, ORDER, OURS, PixelFadeStudyConfig, study_settings
+from veilkit.audit.reproduce.pixelfade_report import run_study
+from veilkit.audit.reproduce.pixelfade_study import PixelFadeStudy
+from veilkit.datasets.market1501 import load_market1501
+from veilkit.experts import load_expert
+from veilkit.progress import Progress
+
+CONFIG = PixelFadeStudyConfig()
+COMMAND = "VEILKIT_DATA=... python benchmarks/pixelfade_study.py"
+REPORT = ROOT / "benchmarks" / "results" / "pixelfade.md"
+EXPERT = ROOT / "models" / "cuhk03_mobilenetv2.safetensors"
+LOST = {
+    "pixelfade-pp": ("protected-protected", "protected queries in a protected gallery", 6),
+    "pixelfade-op": ("raw-protected", "original queries in a protected gallery", 4),
+}
+OTHERS = ("paper", "released")
+
+
+def main() -> None:
+    arguments = _arguments()
+    if not arguments.so_far:
+        _compute(arguments)
+    cells = _cells(arguments.work)
+    for reason in withheld(cells):
+        print(f"no row: {reason}")
+    for row in rows(cells):
+        record(
+            **row, data="CUHK03-NP, detected, 128x64", seed=CONFIG.seed, command=COMMAND,
+            scale=f"{CONFIG.people} test people, {CONFIG.queries} query and {CONFIG.gallery} gallery pictures each; "
+            f"attackers: {CONFIG.public_people} training people, {CONFIG.updates} updates; MobileNetV2",
+        )  # fmt: skip
+
+
+def _arguments() -> argparse.Namespace:
+    cores = len(os.sched_getaffinity(0))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--backbones", nargs="*", default=(), help="further experts, names or files (Table 7)")
+    parser.add_argument("--work", type=Path, default=ROOT / "runs" / "pixelfade")
+    parser.add_argument("--threads", type=int, default=cores, help="of training")
+    parser.add_argument("--workers", type=int, default=cores, help="that protect")
+    parser.add_argument("--so-far", action="store_true", help="record what was computed, compute nothing")
+    return parser.parse_args()
+
+
+def _compute(arguments: argparse.Namespace) -> None:
+    data, judge_file = sources()
+    torch.set_num_threads(arguments.threads)
+    config = replace(CONFIG, experts=tuple(arguments.backbones))
+    judge, work = independent_judge(judge_file), arguments.work
+    facts = study_settings(config, load_expert(EXPERT), judge)
+    with Progress(config.cells(), "cells") as progress, Cache(work / "features.sqlite") as cache:
+        study = PixelFadeStudy(
+            load_market1501(data / "cuhk03-np"), work, config, Cells(work, facts, progress), expert=str(EXPERT),
+            judge=judge, cache=cache, workers=arguments.workers,
+        )  # fmt: skip
+        report = run_study(study).read_text(encoding="utf-8")
+    REPORT.write_text(report.replace("](", "](../../runs/pixelfade/"), encoding="utf-8")
+
+
+def _cells(work: Path) -> dict[str, Any]:
+    """The results that are there; those of another configuration are refused."""
+    wanted, found = json.loads(json.dumps(asdict(CONFIG))), {}
+    for file in sorted((work / "cells").glob("*.json")):
+        held = json.loads(file.read_text(encoding="utf-8"))
+        if any(held["settings"][name] != wanted[name] for name in wanted if name in held["settings"]):
+            sys.exit(f"{file} was computed under other settings; name another folder with --work")
+        found[held["cell"]] = held["result"]
+    return found
+
+
+def rows(cells: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of claims that these cells allow; what rests on an invalid attack is not claimed."""
+    found: list[dict[str, Any]] = []
+    if ours := cells.get(f"release/{OURS}"):
+        found += _kept(ours)
+    recovered = {name: cells.get(f"recovery/{name}") for name in ORDER}
+    if all(recovered.values()) and not _invalid(recovered) and (order := cells.get("order")):
+        found.append(
+            {
+                "id": "pixelfade-recovery-order",
+                "claim": "Recovery SSIM, PixelFade < AVIH < mosaic < blur: least lower bound of paired differences",
+                "figure": round(min(low for _, low, _ in order.values()), 4), "bar": "> 0", "unit": "SSIM",
+                "note": "; ".join(_recovery(name, cells[f"recovery/{name}"]) for name in
+                                  dict.fromkeys((*ORDER, *OTHERS)) if f"recovery/{name}" in cells)
+                + f"; mean image {recovered[OURS]['mean image']['SSIM']:.3f}; differences "
+                + ", ".join(f"{pair} {_interval(value, 1, 4)}" for pair, value in order.items()),
+            }
+        )  # fmt: skip
+    outlines = {name: cells.get(f"outline/{name}") for name in (OURS, *OTHERS, FLOOR)}
+    gated = {name: cell for name, cell in outlines.items() if name != FLOOR}
+    if all(outlines.values()) and not _invalid(gated) and (apart := cells.get("outlines")):
+        found.append(_outline(outlines, apart, cells))
+    return found
+
+
+def withheld(cells: Mapping[str, Any]) -> list[str]:
+    """Why rows are missing although their cells are there: attacks that failed their gates prove nothing."""
+    names = [f"recovery/{name}" for name in ORDER] + [f"outline/{name}" for name in (OURS, *OTHERS)]
+    return _invalid({name: cells.get(name) for name in names})
+
+
+def _kept(ours: Mapping[str, Any]) -> list[dict[str, Any]]:
+    expert, held = ours["expert"], ours["ledger"]["held"]
+    found = []
+    for claim, (setting, words, bar) in LOST.items():
+        lost = [-100 * part for part in expert["change"][setting]["rank-1"]]
+        ranks = [expert["settings"][each]["rank-1"] for each in ("raw-raw", setting)]
+        found.append(
+            {
+                "id": claim, "claim": f"Rank-1 that PixelFade (ours) loses, {words}, on files read back",
+                "figure": round(lost[0], 1) + 0.0, "bar": f"<= {bar}", "unit": "points",
+                "note": f"paired interval [{lost[2]:.1f}, {lost[1]:.1f}]; Rank-1 {_interval(ranks[0], 100, 1)} % "
+                f"unprotected, {_interval(ranks[1], 100, 1)} % protected",
+            }
+        )  # fmt: skip
+    found.append(
+        {
+            "id": "pixelfade-held", "claim": "Test pictures whose 8-bit file keeps PixelFade's constraint (ours)",
+            "figure": round(100 * held[0], 2), "bar": ">= 99", "unit": "%",
+            "note": f"{ours['ledger']['pictures']} pictures, {_interval(held, 100, 2)}; "
+            f"{ours['ledger']['steps']:.0f} steps on average",
+        }
+    )  # fmt: skip
+    return found
+
+
+def _outline(outlines: Mapping[str, Any], apart: Mapping[str, Any], cells: Mapping[str, Any]) -> dict[str, Any]:
+    metric = "AUC beyond place"
+    least = min(OTHERS, key=lambda name: outlines[name]["scores"][metric][0])
+    told = [f"{name} {_interval(cell['scores'][metric], 1, 3)}" for name, cell in outlines.items()]
+    ranks = {name: cells.get(f"release/{name}") for name in (OURS, *OTHERS)}
+    told += [
+        f"Rank-1 of {name}, protected to protected, "
+        f"{_interval(cell['expert']['settings']['protected-protected']['rank-1'], 100, 1)} %"
+        for name, cell in ranks.items() if cell
+    ]  # fmt: skip
+    return {
+        "id": "pixelfade-outline",
+        "claim": "Outline: AUC of person against background, ours minus the less of paper and released, upper bound",
+        "figure": round(apart[f"{OURS} - {least}"][2], 4),
+        "bar": "< 0",
+        "unit": "AUC",
+        "note": "; ".join([*told, *(f"{pair} {_interval(value, 1, 4)}" for pair, value in apart.items())]),
+    }
+
+
+def _recovery(name: str, cell: Mapping[str, Any]) -> str:
+    return f"{name} {_interval(cell['scores']['SSIM'], 1, 3)}"
+
+
+def _invalid(attacks: Mapping[str, Any]) -> list[str]:
+    reasons = {name: [*cell["invalid"], cell["reason"]] for name, cell in attacks.items() if cell}
+    return [f"{name} is INVALID: {'; '.join(filter(None, why))}" for name, why in reasons.items() if any(why)]
+
+
+def _interval(value: list[float], times: float, digits: int) -> str:
+    middle, low, high = (f"{times * part:.{digits}f}" for part in value)
+    return f"{middle} [{low}, {high}]"
+
+
+if __name__ == "__main__":
+    main()

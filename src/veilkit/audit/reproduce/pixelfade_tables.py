@@ -1,0 +1,180 @@
+"""The tables of PixelFade's study as Markdown, from its cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from veilkit.audit.reproduce.pixelfade_measures import SETTINGS
+from veilkit.audit.reproduce.pixelfade_plan import FLOOR, OURS, GridPoint
+
+Row = Mapping[str, Any]
+NAMES = {
+    OURS: "PixelFade (ours)", "paper": "PixelFade, `paper`", "released": "PixelFade, `released`", "avih": "AVIH",
+    "pixelate": "mosaic", "blur": "blur", "noise": "added noise", FLOOR: "noise alone (floor)",
+}  # fmt: skip
+AXES = {
+    "noise weight": "Table 3: share of noise in what values are replaced by",
+    "objective": "Table 4: what values are replaced by",
+    "perturb": "Figure 4, left: amplitude of random perturbations instead of replacements",
+    "l1": "Figure 4, right: weight of L1 optimisation instead of replacements",
+    "steps": "Figure 5a: steps", "step": "Figure 5b: step size", "threshold": "Figure 5c: threshold",
+    "masks": "Figure 5d: masks", "own threshold": "Ours: threshold, as a share of the spread",
+}  # fmt: skip
+DRAWN = tuple(axis for axis in AXES if axis != "objective")  # those whose values are numbers
+
+
+def matching_table(releases: Mapping[str, Row], by: str) -> str:
+    """Rank-1 and mAP of each release in four settings. by: "expert" or "judge"."""
+    head = ("release", *(f"{setting.replace('-', ' to ')}: Rank-1 / mAP" for setting in reversed(SETTINGS)))
+    rows = [
+        (NAMES[name], *(_pair(cell[by]["settings"][setting]) for setting in reversed(SETTINGS)))
+        for name, cell in releases.items()
+    ]
+    return markdown(head, rows)
+
+
+def kept_table(releases: Mapping[str, Row]) -> str:
+    """The change of the expert's Rank-1, and what the ledger says."""
+    rows = []
+    for name, cell in releases.items():
+        change, ledger = cell["expert"]["change"], cell["ledger"]
+        rows.append(
+            (
+                NAMES[name],
+                *(_percent(change[setting]["rank-1"]) for setting in reversed(SETTINGS[1:])),
+                _percent(ledger["held"]),
+                "" if ledger["feature distance"] is None else f"{ledger['feature distance']:.4g}",
+                "" if ledger["limit"] is None else f"{ledger['limit']:.4g}",
+                "" if ledger["steps"] is None else f"{ledger['steps']:.1f}",
+            )
+        )
+    head = ("release", *(setting.replace("-", " to ") for setting in reversed(SETTINGS[1:])))
+    return markdown((*head, "constraint held", "distance", "limit", "steps"), rows)
+
+
+def recovered_table(releases: Mapping[str, Row], recovered: Mapping[str, Row]) -> str:
+    """What the U-Net recovers of each release, beside the chaos of its pictures."""
+    metrics = ("SSIM", "PSNR", "SSIM (batch scale)", "PSNR (batch scale)")
+    rows = []
+    for name, cell in recovered.items():
+        scores = cell["scores"]
+        rows.append(
+            (
+                NAMES[name],
+                with_interval(releases[name]["pictures"]["AD"], 1),
+                *(with_interval(scores.get(metric), 2 if "PSNR" in metric else 3) for metric in metrics),
+                *(_percent(scores.get(metric)) for metric in ("rank-1", "person rank-1")),
+                _remark(cell),
+            )
+        )
+    return markdown(("release", "AD", *metrics, "very original", "person", "remark"), rows)
+
+
+def mean_image(recovered: Mapping[str, Row]) -> str:
+    """The baseline of recovery, in words."""
+    found: Mapping[str, float] = next((cell["mean image"] for cell in recovered.values() if cell["mean image"]), {})
+    return ", ".join(f"{metric} {value:.3g}" for metric, value in found.items()) or "nothing that was measured"
+
+
+def attacks_table(attacks: Mapping[str, Row]) -> str:
+    """Every score of the stronger attackers."""
+    rows: list[Sequence[str]] = []
+    for name, cell in attacks.items():
+        if not cell["applicable"]:
+            rows.append((f"`{name}` ({cell['level']})", "not measured", "", "", "", cell["reason"]))
+        for place, (metric, value) in enumerate(cell["scores"].items()):
+            chance, baseline = (cell[beside].get(metric) for beside in ("chance", "mean image"))
+            rows.append(
+                (
+                    f"`{name}` ({cell['level']})" if place == 0 else "",
+                    metric,
+                    with_interval(value, 3),
+                    "" if chance is None else f"{chance:.3f}",
+                    "" if baseline is None else f"{baseline:.3f}",
+                    _remark(cell) if place == 0 else "",
+                )
+            )
+    return markdown(("attack", "score", "found", "chance", "mean image", "remark"), rows)
+
+
+def outlines_table(outlines: Mapping[str, Row], releases: Mapping[str, Row]) -> str:
+    """The silhouette leak of each release and of noise, beside what it keeps."""
+    metrics = ("AUC beyond place", "AUC beyond place, energy", "AUC")
+    rows = []
+    for name, cell in outlines.items():
+        kept = releases[name]["expert"]["settings"]["protected-protected"]["rank-1"] if name in releases else None
+        values = [with_interval(cell["scores"].get(metric), 3) for metric in metrics]
+        rows.append((NAMES[name], *values, _percent(kept), _remark(cell)))
+    return markdown(("release", *metrics, "Rank-1, protected to protected", "remark"), rows)
+
+
+def axis_tables(axis: str, points: Sequence[GridPoint], grid: Mapping[str, Row]) -> list[str]:
+    """The title and the table of one axis of the grids; nothing where it has no points."""
+    chosen = [(point.value, grid[point.cell]) for point in points if point.axis == axis]
+    if not chosen:
+        return []
+    rows = []
+    for value, cell in chosen:
+        pictures, settings, held = cell["pictures"], cell["expert"]["settings"], cell["ledger"]["held"]
+        rows.append(
+            (
+                value,
+                *(
+                    with_interval(pictures[metric], digits)
+                    for metric, digits in (("AD", 1), ("SSIM", 3), ("PSNR", 2))
+                ),
+                *(_pair(settings[setting]) for setting in ("protected-protected", "raw-protected")),
+                _percent(held),
+            )
+        )
+    head = (axis, "AD", "SSIM", "PSNR", "protected to protected: Rank-1 / mAP", "raw to protected: Rank-1 / mAP")
+    title = f"**{AXES[axis]}**" + (f" ([figure]({figure_file(axis)}))" if axis in DRAWN else "")
+    return [title, markdown((*head, "constraint held"), rows)]
+
+
+def backbones_table(backbones: Mapping[str, Row]) -> str:
+    """Four settings under other experts."""
+    head = ("expert", *(f"{setting.replace('-', ' to ')}: Rank-1 / mAP" for setting in reversed(SETTINGS)))
+    rows = [
+        (name, *(_pair(cell["expert"]["settings"][setting]) for setting in reversed(SETTINGS)),
+         _percent(cell["ledger"]["held"]))
+        for name, cell in backbones.items()
+    ]  # fmt: skip
+    return markdown((*head, "constraint held"), rows)
+
+
+def differences(found: Mapping[str, Sequence[float | None]], metric: str) -> str:
+    """Paired differences, by the names of the pairs."""
+    rows = [(name, with_interval(value, 4)) for name, value in found.items()]
+    return markdown(("pair", f"difference of {metric}"), rows)
+
+
+def figure_file(axis: str) -> str:
+    """The name of an axis's figure."""
+    return f"grid-{axis.replace(' ', '-')}.svg"
+
+
+def _remark(cell: Row) -> str:
+    return "; ".join(f"INVALID: {why}" for why in cell["invalid"]) or cell["reason"]
+
+
+def _pair(scores: Row) -> str:
+    return f"{_percent(scores['rank-1'])} / {_percent(scores['mAP'])}"
+
+
+def _percent(value: Sequence[float | None] | None) -> str:
+    return "" if value is None else with_interval([None if part is None else 100 * part for part in value], 1)
+
+
+def with_interval(value: Sequence[float | None] | None, digits: int) -> str:
+    """[value, low, high] in words."""
+    if value is None or value[0] is None:
+        return "not measured"
+    middle, low, high = value
+    return f"{middle:.{digits}f}" + ("" if low is None or high is None else f" [{low:.{digits}f}, {high:.{digits}f}]")
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows))
