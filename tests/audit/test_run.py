@@ -325,3 +325,16 @@ def test_every_score_is_finite(tmp_path: Path) -> None:
     result = audit(originals, changed(originals, tmp_path / "p", noise))
     assert all(np.isfinite(m.score.value) for m in result.measurements)
     assert any(each.what == "SSIM" for each in result.unmeasured)
+
+
+def test_only_the_attacks_asked_for_are_made(tmp_path: Path) -> None:
+    originals = plain(tmp_path / "o")
+    release = changed(originals, tmp_path / "p", blur)
+    result = audit(originals, release, attacks=["linkage"])
+    assert {evidence.attack for evidence in result.attacks if evidence.applicable} == {"linkage"}
+    assert result.config["attacks"] == ["linkage"]
+    assert any("--attack" in each.why for each in result.unmeasured)
+    everything = audit(originals, release)
+    assert result.evidence("linkage") == everything.evidence("linkage")
+    with pytest.raises(UsageError, match="no attack 'linkige'"):
+        audit(originals, release, attacks=["linkige"])

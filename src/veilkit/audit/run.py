@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from veilkit.attacks import ATTACKS, AttackTarget, Budget, Trial, run_gated
+from veilkit.attacks import ATTACKS, UNPAIRED_ATTACKS, AttackTarget, Budget, Trial, run_gated
 from veilkit.attacks.base import NO_BUDGET
 from veilkit.attacks.foreground import foreground
 from veilkit.attacks.intervals import CONFIDENCE, DRAWS
@@ -22,7 +23,7 @@ from veilkit.audit.report import write_report
 from veilkit.audit.result import AuditResult, By, Measurement, Unmeasured
 from veilkit.audit.subject import Subject, is_synthetic, load_subject
 from veilkit.audit.summary import summarise
-from veilkit.audit.unpaired_measure import attack_unpaired, class_similarity, unpaired_gaps
+from veilkit.audit.unpaired_measure import LEFT_OUT, attack_unpaired, class_similarity, unpaired_gaps
 from veilkit.audit.unpaired_subject import UnpairedSubject, load_unpaired
 from veilkit.audit.unpaired_summary import unpaired_findings
 from veilkit.datasets.folder import check_folder
@@ -61,6 +62,7 @@ def run_audit(
     out: str | Path | None = None,
     show_originals: bool = False,
     learn: int | None = None,
+    attacks: Sequence[str] | None = None,
     draw_seed: int = 0,
     cache: str | Path | None = None,
     limits: Limits | None = None,
@@ -76,9 +78,11 @@ def run_audit(
     out: PROTECTED.audit by default; features are kept in its folder cache, so that a stopped audit goes on.
     cache: a folder for features in place of that, which audits of one set of originals may share.
     learn: updates that each attacker who trains a network, or optimises pictures, may spend; None leaves them out.
+    attacks: names of those to run (see `veilkit attacks list`); None runs all that can be run.
     show_originals: put pictures of originals into the report. draw_seed: of the bootstrap, the gates' noise and what
     attackers learn.
     """
+    wanted = _wanted(attacks)
     sources = (Path(originals).resolve(), Path(protected).resolve())
     for folder in sources:
         check_folder(folder)
@@ -103,7 +107,7 @@ def run_audit(
         result = _measure(
             subject, unpaired, authorised, independent, (*expert_notes, *judge_notes), kept, rng, limits,
             None if learn is None else Spending(Budget(updates=learn, seed=draw_seed), target / "cache" / "learned"),
-            _facts(labels, draw_seed, show_originals) | extra.facts | ({} if learn is None else {"learn": learn}),
+            wanted, _facts(labels, draw_seed, show_originals) | extra.facts | _chosen(learn, attacks),
         )  # fmt: skip
         _write(target / RESULT, result.to_json())
         _write(target / REPORT, write_report(result, subject, show_originals=show_originals))
@@ -120,6 +124,7 @@ def _measure(
     rng: Randomness,
     limits: Limits,
     spending: Spending | None,
+    wanted: frozenset[str],
     facts: dict[str, Any],
 ) -> AuditResult:
     same = expert.sha256 == judge.sha256
@@ -127,9 +132,9 @@ def _measure(
     images, image_notes = image_scores(subject, cache, rng)
     originals = subject.inputs[0]
     if unpaired is None:
-        attacks = _attack(subject, expert, judge, rng, spending)
+        attacks = _attack(subject, expert, judge, rng, spending, wanted)
     else:
-        attacks = attack_unpaired(unpaired)
+        attacks = attack_unpaired(unpaired, wanted)
         images += class_similarity(unpaired, limits, cache, rng)
         originals = unpaired.used or originals
         image_notes += unpaired.notes
@@ -162,7 +167,12 @@ def _measure(
 
 
 def _attack(
-    subject: Subject, expert: Embedder, judge: Embedder, rng: Randomness, spending: Spending | None
+    subject: Subject,
+    expert: Embedder,
+    judge: Embedder,
+    rng: Randomness,
+    spending: Spending | None,
+    wanted: frozenset[str],
 ) -> tuple[Evidence, ...]:
     target = AttackTarget(
         rng=rng,
@@ -176,7 +186,26 @@ def _attack(
         masks = None if subject.originals is None else foreground(subject.originals, _MASKS)
         target = replace(target, budget=spending.budget, authorised=expert, masks=masks, work=spending.work)
     trial = Trial.of(target)
-    return tuple(run_gated(attack, target, trial=trial) for attack in ATTACKS.values())
+    return tuple(
+        run_gated(attack, target, trial=trial)
+        if name in wanted
+        else Evidence(name, attack.level, applicable=False, reason=LEFT_OUT)
+        for name, attack in ATTACKS.items()
+    )
+
+
+def _wanted(attacks: Sequence[str] | None) -> frozenset[str]:
+    """The names of the attacks to run; raises for a name that is none."""
+    known = {**ATTACKS, **UNPAIRED_ATTACKS}
+    for name in attacks or ():
+        if name not in known:
+            raise UsageError(f"there is no attack {name!r}; there are {', '.join(sorted(known))}")
+    return frozenset(known if attacks is None else attacks)
+
+
+def _chosen(learn: int | None, attacks: Sequence[str] | None) -> dict[str, Any]:
+    chosen = {"learn": learn, "attacks": None if attacks is None else sorted(attacks)}
+    return {name: value for name, value in chosen.items() if value is not None}
 
 
 def _recognition(
@@ -210,6 +239,8 @@ def _unmeasured(
         why = "it is not known which original belongs to which protected picture"
         missing.append(Unmeasured("recognition with raw queries or a raw gallery", why))
         missing.append(Unmeasured("similarity to the originals", why))
+    if left := [each.attack for each in attacks if each.reason == LEFT_OUT]:
+        missing.append(Unmeasured(f"{len(left)} other attacks", LEFT_OUT))
     measured = {(each.setting, each.score.metric) for each in images}
     for metric, why in (
         ("PSNR", "every protected picture equals its original"),
@@ -223,7 +254,7 @@ def _unmeasured(
         return (*missing, *unpaired_gaps(unpaired, images, attacks))
     learners = [e.attack for e in attacks if not e.applicable and e.reason.startswith(NO_BUDGET)]
     missing += [Unmeasured(f"attack {e.attack}", e.reason) for e in attacks
-                if not e.applicable and e.attack not in learners]  # fmt: skip
+                if not e.applicable and e.attack not in learners and e.reason != LEFT_OUT]  # fmt: skip
     if learners:
         missing.append(
             Unmeasured(

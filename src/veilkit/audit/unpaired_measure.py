@@ -17,6 +17,7 @@ from veilkit.rng import Randomness
 from veilkit.types import Evidence, Role
 
 PAIRS = 2000  # synthetic pictures that are compared with an original
+LEFT_OUT = "it was not asked for (--attack)"
 _NO_PAIRS = "its pictures belong to no original"
 _GIVE = {
     UnpairedNeed.UNSEEN: "--unseen",
@@ -26,14 +27,17 @@ _GIVE = {
 }
 
 
-def attack_unpaired(subject: UnpairedSubject) -> tuple[Evidence, ...]:
-    """Every attack: those on unpaired releases through their gates, the others as not applicable."""
+def attack_unpaired(subject: UnpairedSubject, wanted: frozenset[str]) -> tuple[Evidence, ...]:
+    """Every attack: those on unpaired releases through their gates, the rest as not applicable."""
     target = subject.target
     if target is None:
         found = tuple(attack().not_applicable(subject.why) for attack in UNPAIRED_ATTACKS.values())
     else:
         trial = UnpairedTrial.of(target)
-        found = tuple(run_unpaired(attack, target, trial=trial) for attack in UNPAIRED_ATTACKS.values())
+        found = tuple(
+            run_unpaired(attack, target, trial=trial) if name in wanted else attack().not_applicable(LEFT_OUT)
+            for name, attack in UNPAIRED_ATTACKS.items()
+        )
     return (*found, *(Evidence(a.name, a.level, applicable=False, reason=_NO_PAIRS) for a in ATTACKS.values()))
 
 
@@ -87,7 +91,7 @@ def unpaired_gaps(
     """Attacks that were not made, those of one reason together, and what else is not measured."""
     by_reason: dict[str, list[str]] = {}
     for evidence in attacks:
-        if not evidence.applicable:
+        if not evidence.applicable and evidence.reason != LEFT_OUT:
             by_reason.setdefault(evidence.reason + _hint(subject, evidence.attack), []).append(evidence.attack)
     gaps = [
         Unmeasured(f"attack{'s' if len(names) > 1 else ''} {', '.join(names)}", reason)

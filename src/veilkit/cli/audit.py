@@ -62,6 +62,10 @@ Learn = Annotated[
         "many updates each, thrice with their gates; 2000 take about an hour each on a CPU core.",
     ),
 ]
+Attacks = Annotated[
+    list[str] | None,
+    typer.Option("--attack", metavar="NAME", help="Only this attack (`veilkit attacks list`); may be repeated."),
+]
 DrawSeed = Annotated[int, typer.Option(help="Seed of the bootstrap's draws and the gates' noise.")]
 
 
@@ -79,6 +83,7 @@ def audit(
     out: Out = None,
     show_originals: ShowOriginals = False,
     learn: Learn = None,
+    attacks: Attacks = None,
     draw_seed: DrawSeed = 0,
 ) -> None:
     """Attack protected pictures and measure what is left, against their originals.
@@ -104,6 +109,7 @@ def audit(
         out=out,
         show_originals=show_originals,
         learn=learn,
+        attacks=attacks,
         draw_seed=draw_seed,
     )
     for finding in result.summary:
