@@ -21,8 +21,8 @@ from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig
 from veilkit.progress import Progress
 
 TINY = FaceStudyConfig(
-    people=4, fewest=3, shots=4, folds=(2, 3), middle=24, backbone="osnet-x0.25", size=(16, 16), epochs=1, batch=2, preset="paper",
-    steps=2, pairs=6,
+    people=4, fewest=3, shots=4, folds=(2, 3), middle=24, backbone="osnet-x0.25", size=(16, 16), epochs=1, batch=2,
+    preset="paper", steps=2, pairs=6,
 )  # fmt: skip
 FOLDS = {1: "ab", 2: "cd", 3: "ef"}
 SHOTS = {"a": 6, "b": 3, "c": 9, "d": 2, "e": 3, "f": 2, "g": 4, "h": 3, "i": 2}  # g, h and i are in no pair

@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+from numpy.typing import NDArray
 from PIL import Image
 
 from veilkit.attacks import ATTACKS, UNPAIRED_ATTACKS
 from veilkit.attacks.membership_scores import ACCURACY, AUC, TPR
+from veilkit.audit.attempts import Attempts
 from veilkit.audit.figures import SETTING_TEXT, cmc_figure, gauge, histogram_figure, overlap
 from veilkit.audit.pictures import FilePictures
 from veilkit.audit.result import DIFFERENCE, SETTINGS, AuditResult, By, Measurement
@@ -27,8 +29,12 @@ _SHOWN = ("rank-1", "mAP", "PSNR", "SSIM", AUC, TPR, ACCURACY)
 _RATES = ("rank-1", "rank-5", "rank-10", "mAP", "mINP")
 
 
-def write_report(result: AuditResult, subject: Subject, *, show_originals: bool) -> str:
-    """The report's HTML."""
+def write_report(
+    result: AuditResult, subject: Subject, *, show_originals: bool, attempts: Attempts | None = None
+) -> str:
+    """The report's HTML. attempts: what a recovery network made of some pictures, shown only beside originals, for it
+    may have succeeded.
+    """
     environment = Environment(
         loader=PackageLoader("veilkit.audit", "templates"),
         autoescape=True,
@@ -42,6 +48,7 @@ def write_report(result: AuditResult, subject: Subject, *, show_originals: bool)
     return environment.get_template("report.html").render(
         result=result,
         strip=_strip(subject, show_originals),
+        recovered=_recovered(attempts) if attempts is not None and show_originals else [],
         gauges=[Markup(gauge(finding)) for finding in result.summary],  # noqa: S704 - made of numbers
         tables=[table for by in ("expert", "judge") if (table := _table(result, by))],
         figures=_figures(result),
@@ -79,8 +86,22 @@ def _strip(subject: Subject, show_originals: bool) -> list[dict[str, str]]:
     return rows
 
 
+def _recovered(attempts: Attempts) -> list[dict[str, str]]:
+    return [
+        {
+            name: _address(images[place].permute(1, 2, 0).contiguous().numpy())
+            for name, images in attempts.rows().items()
+        }
+        for place in range(len(attempts.recovered))
+    ]
+
+
 def _data_address(pictures: FilePictures, place: int) -> str:
-    image = Image.fromarray(pictures.pixels(place))
+    return _address(pictures.pixels(place))
+
+
+def _address(pixels: NDArray[np.uint8]) -> str:
+    image = Image.fromarray(pixels)
     image.thumbnail(_THUMBNAIL)
     buffer = io.BytesIO()
     image.save(buffer, "PNG")
@@ -155,6 +176,10 @@ def _command(result: AuditResult) -> str:
         words += words_for.split() if fact in result.config else []
     if "student_sha256" in result.config:
         words += ["--student", "STUDENT"]
+    if "learn" in result.config:
+        words += ["--learn", str(result.config["learn"])]
+    for name in result.config.get("attacks", ()):
+        words += ["--attack", name]
     if result.config["draw_seed"]:
         words += ["--draw-seed", str(result.config["draw_seed"])]
     return shlex.join(words)

@@ -13,6 +13,8 @@ from veilkit.attacks import ATTACKS, UNPAIRED_ATTACKS, AttackTarget, Budget, Tri
 from veilkit.attacks.base import NO_BUDGET
 from veilkit.attacks.foreground import foreground
 from veilkit.attacks.intervals import CONFIDENCE, DRAWS
+from veilkit.attacks.recovery import Recovery, RecoveryConfig
+from veilkit.audit.attempts import Attempts, attempts
 from veilkit.audit.cache import Cache
 from veilkit.audit.extra import gather
 from veilkit.audit.image_scores import TO_ORIGINAL, image_scores
@@ -36,6 +38,7 @@ from veilkit.types import Evidence
 from veilkit.version import __version__
 
 RESULT, REPORT = "audit.json", "report.html"
+_ATTEMPTS = 8  # recovered pictures that the report shows
 _MASKS = (128, 64)  # height and width at which people are told from what is behind them
 
 
@@ -104,13 +107,13 @@ def run_audit(
                 *sources, subject, extra, key=key_file, seed=seed, labels=labels, limits=limits, cache=kept,
                 recogniser=independent, rng=rng,
             )  # fmt: skip
-        result = _measure(
+        result, seen = _measure(
             subject, unpaired, authorised, independent, (*expert_notes, *judge_notes), kept, rng, limits,
             None if learn is None else Spending(Budget(updates=learn, seed=draw_seed), target / "cache" / "learned"),
             wanted, _facts(labels, draw_seed, show_originals) | extra.facts | _chosen(learn, attacks),
         )  # fmt: skip
         _write(target / RESULT, result.to_json())
-        _write(target / REPORT, write_report(result, subject, show_originals=show_originals))
+        _write(target / REPORT, write_report(result, subject, show_originals=show_originals, attempts=seen))
     return result
 
 
@@ -126,13 +129,13 @@ def _measure(
     spending: Spending | None,
     wanted: frozenset[str],
     facts: dict[str, Any],
-) -> AuditResult:
+) -> tuple[AuditResult, Attempts | None]:
     same = expert.sha256 == judge.sha256
     found = _recognition(subject, expert, judge, rng, same)
     images, image_notes = image_scores(subject, cache, rng)
-    originals = subject.inputs[0]
+    originals, seen = subject.inputs[0], None
     if unpaired is None:
-        attacks = _attack(subject, expert, judge, rng, spending, wanted)
+        attacks, seen = _attack(subject, expert, judge, rng, spending, wanted)
     else:
         attacks = attack_unpaired(unpaired, wanted)
         images += class_similarity(unpaired, limits, cache, rng)
@@ -163,7 +166,8 @@ def _measure(
         unmeasured=_unmeasured(subject, unpaired, images, attacks),
         notes=(*subject.notes, *notes, *image_notes),
     )
-    return summarise(result) if unpaired is None else replace(result, summary=unpaired_findings(result))
+    told = summarise(result) if unpaired is None else replace(result, summary=unpaired_findings(result))
+    return told, seen
 
 
 def _attack(
@@ -173,7 +177,7 @@ def _attack(
     rng: Randomness,
     spending: Spending | None,
     wanted: frozenset[str],
-) -> tuple[Evidence, ...]:
+) -> tuple[tuple[Evidence, ...], Attempts | None]:
     target = AttackTarget(
         rng=rng,
         protected=subject.protected,
@@ -186,12 +190,14 @@ def _attack(
         masks = None if subject.originals is None else foreground(subject.originals, _MASKS)
         target = replace(target, budget=spending.budget, authorised=expert, masks=masks, work=spending.work)
     trial = Trial.of(target)
-    return tuple(
+    found = tuple(
         run_gated(attack, target, trial=trial)
         if name in wanted
         else Evidence(name, attack.level, applicable=False, reason=LEFT_OUT)
         for name, attack in ATTACKS.items()
     )
+    recovered = any(evidence.attack == Recovery.name and evidence.applicable for evidence in found)
+    return found, attempts(target, RecoveryConfig(), _ATTEMPTS) if recovered else None
 
 
 def _wanted(attacks: Sequence[str] | None) -> frozenset[str]:

@@ -9,11 +9,17 @@ from typing import Annotated
 import typer
 
 Destination = Annotated[Path, typer.Argument(metavar="DST", help="A new or empty folder.")]
-CONTROLS = ("pixelate", "patches")
+METHODS = ("pixelate", "patches", "pixelfade")
+LEARN = ("pixelate", "pixelfade")  # attacked by a network that learns to undo them, for so many updates
+UPDATES = 60
+QUICK = ["stock_recogniser", "linkage", "own_original", "mean_image", "recovery"]
 
 
 def demo(destination: Destination = Path("runs/demo")) -> None:
-    """Generate people, protect them with two controls, draw both side by side, and audit the results."""
+    """Generate people, protect them in three ways, draw them side by side, and audit the results.
+
+    A network tries to recover the originals from two of the releases; its attempts are in their reports.
+    """
     from veilkit.cli.audit import audit
     from veilkit.cli.generate import people
     from veilkit.pipeline.protect import protect
@@ -22,7 +28,7 @@ def demo(destination: Destination = Path("runs/demo")) -> None:
     originals = destination / "originals"
     people(originals, identities=48, images=4, cameras=2, seed=0)
     releases = {}
-    for method in CONTROLS:
+    for method in METHODS:
         release, key = destination / method, destination / f"{method}.private" / "key"
         outcome = protect(originals, release, method, key=key, workers=len(os.sched_getaffinity(0)))
         typer.echo(f"{outcome.protected} pictures protected with {method} in {release}; the key is {key}")
@@ -32,4 +38,13 @@ def demo(destination: Destination = Path("runs/demo")) -> None:
     typer.echo(f"Originals and what became of them: {sheet}")
     for method, (release, key) in releases.items():
         typer.echo(f"\nAttacking {method}:")
-        audit(originals, release, key=key, judge="people", out=destination / f"{method}.audit", show_originals=True)
+        audit(
+            originals,
+            release,
+            key=key,
+            judge="histogram" if method == "pixelfade" else "people",
+            out=destination / f"{method}.audit",
+            show_originals=True,
+            learn=UPDATES if method in LEARN else None,
+            attacks=QUICK if method in LEARN else None,
+        )

@@ -17,8 +17,9 @@ from veilkit.attacks import ATTACKS, Attack, AttackTarget, Budget, run_gated
 from veilkit.attacks.averaging import Averaging
 from veilkit.attacks.division import divide, pixels
 from veilkit.attacks.recovered import likeness
-from veilkit.attacks.recovery import Recoverer, Recovery, RecoveryConfig, RecoveryWithFeatures
+from veilkit.attacks.recovery import Recovery, RecoveryConfig, RecoveryWithFeatures
 from veilkit.attacks.silhouette import Silhouette, SilhouetteConfig, areas, beyond_place, mark, train_marker
+from veilkit.audit.attempts import recover
 from veilkit.audit.reproduce.pixelfade_plan import PixelFadeStudyConfig
 from veilkit.methods import Method, bind
 from veilkit.metrics import paired_difference
@@ -58,22 +59,6 @@ def recovery(target: AttackTarget, config: RecoveryConfig) -> dict[str, Any]:
     assert victims.people is not None
     found = likeness(answers, pixels(victims.originals, (answers.shape[2], answers.shape[3])))
     return {**described(evidence), "people": victims.people.tolist(), "SSIM each": _rounded(found.get("SSIM"))}
-
-
-def recover(
-    target: AttackTarget, config: RecoveryConfig, only: NDArray[np.int64] | None = None
-) -> tuple[AttackTarget, Tensor]:
-    """Victims and what the trained network makes of them, (N, 3, H, W) in [0, 1]; of some of them with `only`.
-
-    The training is found again in the target's work folder, where the attack left it.
-    """
-    division = divide(target, None, None)
-    assert target.budget is not None
-    learner = Recoverer(division, target.budget, config, None)
-    learner.learn(target.work, Recovery.name)
-    victims = division.victims if only is None else division.victims.only(only)
-    assert victims.protected is not None
-    return victims, learner.recover(victims.protected)
 
 
 def stronger(name: str, target: AttackTarget, config: PixelFadeStudyConfig, method: Method[Any]) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def run_study(study: PixelFadeStudy) -> Path:
     for name in config.methods:
         file = study.folder / "sheets" / f"{name}.png"
         if recovered[name]["applicable"] and not file.exists():
-            sheet(file, study.shown(name, _COLUMNS))
+            sheet(file, study.shown(name, _COLUMNS).rows())
     points = grid_points(config)
     _draw(study.folder, releases, recovered, points, grid)
     first = releases[OURS]

@@ -9,18 +9,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from torch import Tensor
-
 from veilkit.attacks import AttackTarget, Budget, Masks
-from veilkit.attacks.division import attack_size, pixels
+from veilkit.attacks.division import attack_size
 from veilkit.attacks.foreground import foreground
 from veilkit.attacks.pictures import NoisePictures
 from veilkit.attacks.recovery import RecoveryConfig
 from veilkit.attacks.silhouette import SilhouetteConfig
+from veilkit.audit.attempts import Attempts, attempts
 from veilkit.audit.cache import Cache
 from veilkit.audit.reproduce.cells import Cell, Cells
-from veilkit.audit.reproduce.pixelfade_attacks import outline, paired, recover, recovery, stronger
+from veilkit.audit.reproduce.pixelfade_attacks import outline, paired, recovery, stronger
 from veilkit.audit.reproduce.pixelfade_measures import likeness_and_chaos, matching, told
 from veilkit.audit.reproduce.pixelfade_parts import chosen_people, laid_out
 from veilkit.audit.reproduce.pixelfade_plan import (
@@ -156,19 +154,9 @@ class PixelFadeStudy:
 
         return self._cell("outlines", compute)
 
-    def shown(self, name: str, count: int) -> dict[str, Tensor]:
-        """Some queries before, after, and recovered: uint8 (N, 3, H, W) each."""
-        target = self._target(name)
-        chosen = np.unique(np.linspace(0, self.subject.queries - 1, count).astype(np.int64))
-        victims, answers = recover(target, self._unet, chosen)
-        assert victims.originals is not None
-        assert victims.protected is not None
-        size = (answers.shape[2], answers.shape[3])
-        return {
-            "original": pixels(victims.originals, size),
-            "protected": pixels(victims.protected, size),
-            "recovered": (answers * 255).round().byte(),
-        }
+    def shown(self, name: str, count: int) -> Attempts:
+        """Some of the tested pictures before, after, and recovered."""
+        return attempts(self._target(name), self._unet, count)
 
     # The parts
 
