@@ -51,8 +51,8 @@ DEEP_INVERSION = AssemblyConfig(
     rate=0.2, betas=(0.5, 0.9), decay="cosine", first_layer=10.0, variation=1e-4, energy=1e-5, roll=4, flip=True,
     coarse=0.25, clip=True, best=True,
 )  # fmt: skip
-# For a CPU: most steps are taken at half the size, where one costs a quarter. Statistics weigh more than in the paper,
-# for they are what few steps leave far from the originals'.
+# For a CPU: most steps are taken at half the size, where one costs a quarter. Statistics weigh more than in the
+# paper, for they are what few steps leave far from the originals'.
 SHORT = replace(DEEP_INVERSION, temperature=1.0, alpha=0.2, steps=80, coarse=0.7)
 
 
