@@ -14,7 +14,7 @@ from torch import nn
 from tests.methods.pools import TINY, tiny_fro
 from veilkit.errors import CheckpointError, ConfigError
 from veilkit.methods.assembling import AssemblyConfig, Statistics, assemble, divergence, soft_labels
-from veilkit.methods.fro import DEEP_INVERSION, Fro
+from veilkit.methods.fro import DEEP_INVERSION, SPECTRAL, Fro
 from veilkit.methods.pool import Pool
 from veilkit.rng import Randomness
 from veilkit.types import Record, Split
@@ -72,6 +72,11 @@ def test_the_printed_divergence_needs_soft_labels() -> None:
         AssemblyConfig(divergence="printed")
 
 
+def test_a_spectrum_and_coarse_steps_exclude_each_other() -> None:
+    with pytest.raises(ConfigError, match="exclude each other"):
+        replace(SPECTRAL, coarse=0.5)
+
+
 def test_statistics_are_equation_5_written_out() -> None:
     pool = small_pool()
     images = torch.rand(6, 3, 32, 16, generator=torch.Generator().manual_seed(1))
@@ -101,7 +106,7 @@ def test_hooks_are_gone_afterwards() -> None:
     assert all(not module._forward_pre_hooks for module in pool.classifier.modules())
 
 
-@pytest.mark.parametrize("config", [AssemblyConfig(steps=25), replace(DEEP_INVERSION, steps=40, roll=1)])
+@pytest.mark.parametrize("config", [AssemblyConfig(steps=25), replace(DEEP_INVERSION, steps=40, roll=1), SPECTRAL])
 def test_the_loss_falls_and_the_class_is_found(config: AssemblyConfig) -> None:
     pool = small_pool()
     images, losses = made(replace(config, alpha=0.0, temperature=1.0), pool)

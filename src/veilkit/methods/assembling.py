@@ -18,6 +18,7 @@ from torch.utils.hooks import RemovableHandle
 
 from veilkit.configs import check_range
 from veilkit.errors import ConfigError
+from veilkit.methods.canvas import Canvas, Limits, Pixels, Spectrum
 from veilkit.rng import Randomness
 
 BatchNorm = (nn.BatchNorm1d, nn.BatchNorm2d, nn.SyncBatchNorm)
@@ -36,6 +37,8 @@ class AssemblyConfig:
     the first layer's statistics; variation and energy weigh total variation and squared pixels; roll shifts the
     images at random by up to so many pixels in each step, flip mirrors them; coarse is the share of the steps that
     are taken at half the size; clip keeps pixels in range after each step; best keeps the step of least loss.
+    spectrum: ours. Where positive, not pixels are moved but their Fourier coefficients, which count by their
+    frequency to this negative power (see `canvas`).
     """
 
     temperature: float = 5.0
@@ -54,6 +57,7 @@ class AssemblyConfig:
     coarse: float = 0.0
     clip: bool = False
     best: bool = False
+    spectrum: float = 0.0
 
     def __post_init__(self) -> None:
         check_range("temperature", self.temperature, 0.01, 1000)
@@ -61,6 +65,11 @@ class AssemblyConfig:
         check_range("steps", self.steps, 1, 1_000_000)
         check_range("rate", self.rate, 1e-6, 100)
         check_range("coarse", self.coarse, 0, 1)
+        check_range("spectrum", self.spectrum, 0, 4)
+        if self.spectrum and self.coarse:
+            raise ConfigError(
+                "spectrum and coarse exclude each other: in a spectrum large shapes come first by themselves"
+            )
         for name in ("alpha", "first_layer", "variation", "energy", "roll"):
             check_range(name, getattr(self, name), 0, 1e6)
         if self.divergence == "printed" and self.softening == 0:
@@ -195,33 +204,38 @@ def assemble(
     """
     start = torch.stack([rng.child("start", item).normal(3, *size) for item in items])
     labels = soft_labels(classes, count, config.softening)
-    low, high = (0 - mean) / std, (1 - mean) / std
+    limits = ((0 - mean) / std, (1 - mean) / std) if config.clip else None
     coarse = round(config.coarse * config.steps)
     losses: list[float] = []
     best, least = start, math.inf
     with Statistics(classifier, config.first_layer) as statistics:
-        pixels = F.avg_pool2d(start, 2) * 2 if coarse else start  # averaging four halves the standard deviation
+        small = F.avg_pool2d(start, 2) * 2 if coarse else start  # averaging four halves the standard deviation
+        canvas = _canvas(small, config, limits)
         for step in range(config.steps):
             if step == 0 or step == coarse:
                 if step and coarse:
-                    pixels = F.interpolate(pixels.detach(), size=size, mode="bilinear", align_corners=False)
-                pixels = pixels.contiguous(memory_format=torch.channels_last).requires_grad_()
-                adam = torch.optim.Adam([pixels], lr=config.rate, betas=config.betas)
+                    larger = F.interpolate(canvas.picture().detach(), size=size, mode="bilinear", align_corners=False)
+                    canvas = _canvas(larger, config, limits)
+                adam = torch.optim.Adam([canvas.values], lr=config.rate, betas=config.betas)
             for group in adam.param_groups:
                 group["lr"] = config.rate * _factor(step, config)
-            view = _shaken(pixels, config, rng.child("step", step, *items))
+            drawn = canvas.picture()
+            view = _shaken(drawn, config, rng.child("step", step, *items))
             logits = classifier(view * std + mean)
             loss = divergence(logits, labels, config) + config.alpha * statistics.distance()
             loss = loss + _priors(view, config)
             losses.append(loss.item())
             if config.best and step >= coarse and losses[-1] < least:
-                best, least = pixels.detach().clone(), losses[-1]
-            (pixels.grad,) = torch.autograd.grad(loss, pixels)
+                best, least = drawn.detach().clone(), losses[-1]
+            (canvas.values.grad,) = torch.autograd.grad(loss, canvas.values)
             adam.step()
-            if config.clip:
-                pixels.data.clamp_(low, high)
-        made = best if config.best else pixels.detach()
+            canvas.keep()
+        made = best if config.best else canvas.picture().detach()
     return (made * std + mean).clamp(0, 1).contiguous(), losses
+
+
+def _canvas(start: Tensor, config: AssemblyConfig, limits: Limits | None) -> Canvas:
+    return Spectrum(start, config.spectrum, limits) if config.spectrum else Pixels(start, limits)
 
 
 def _factor(step: int, config: AssemblyConfig) -> float:

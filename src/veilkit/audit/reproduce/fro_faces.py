@@ -49,8 +49,8 @@ class FaceStudyConfig:
     rate: float = 1e-3
     frozen: int = 7
     batch: int = 16
-    preset: str = "short"
-    steps: int = 80
+    preset: str = "spectral"
+    steps: int = 40
     scale: float = 1.0
     pairs: int = 2000
     seed: int = 0

@@ -60,9 +60,9 @@ class FroStudyConfig:
     rate: float = 1e-3
     frozen: int = 7
     batch: int = 16
-    preset: str = "short"
+    preset: str = "spectral"
     paper_scale: float = 0.5
-    steps: int = 80
+    steps: int = 40
     scales: tuple[float, ...] = (0.5, 1.0, 2.0)
     temperatures: tuple[float, ...] = (0.5, 5.0, 20.0)
     softenings: tuple[float, ...] = (0.0, 0.2, 0.4)
