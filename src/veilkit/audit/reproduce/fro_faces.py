@@ -47,7 +47,7 @@ class FaceStudyConfig:
     size: tuple[int, int] = (96, 96)
     epochs: int = 16
     rate: float = 1e-3
-    frozen: int = 7
+    frozen: int = 0
     batch: int = 16
     preset: str = "spectral"
     steps: int = 40

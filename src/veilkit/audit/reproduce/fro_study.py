@@ -58,7 +58,7 @@ class FroStudyConfig:
     size: tuple[int, int] = (128, 64)
     epochs: int = 16
     rate: float = 1e-3
-    frozen: int = 7
+    frozen: int = 0
     batch: int = 16
     preset: str = "spectral"
     paper_scale: float = 0.5
