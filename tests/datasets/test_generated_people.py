@@ -213,3 +213,16 @@ def test_pictures_survive_their_camera_compression() -> None:
     Image.fromarray(picture).save(stored, "JPEG", quality=camera_jpeg_quality(1, 1))
     again = np.asarray(Image.open(stored), dtype=float)
     assert np.abs(again - picture).mean() < 12
+
+
+def test_smaller_pictures_are_drawn_as_asked(tmp_path: Path) -> None:
+    generate_people(tmp_path / "small", identities=2, images=2, cameras=1, seed=0, height=64)
+    described = json.loads((tmp_path / "small" / "generated.json").read_text())
+    assert (described["height"], described["width"]) == (64, 32)
+    files = sorted((tmp_path / "small").rglob("*.jpg"))
+    assert len(files) == 4
+    for file in files:
+        with Image.open(file) as picture:
+            assert picture.size == (32, 64)
+    with pytest.raises(ConfigError, match="height must be at least 64"):
+        generate_people(tmp_path / "tiny", identities=2, images=2, cameras=1, seed=0, height=16)

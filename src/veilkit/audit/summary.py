@@ -9,9 +9,11 @@ from veilkit.audit.result import DIFFERENCE, AuditResult, Finding
 from veilkit.types import Evidence, Role, Score
 
 SEEN = "What the eye still sees"
+_MIXED = "who knows how pictures were mixed, but not the key,"
 _UNDOING = (
-    ("jigsaw", "Patches put back together", "puts the pictures' patches back together"),
-    ("unmix", "Blended pictures taken apart", "takes the blended pictures apart again"),
+    ("jigsaw", "Patches put back together", _MIXED, "puts the pictures' patches back together"),
+    ("unmix", "Blended pictures taken apart", _MIXED, "takes the blended pictures apart again"),
+    ("recovery", "Pictures recovered", "whose network learned from other people's pairs", "recovers the originals"),
 )
 
 
@@ -87,7 +89,7 @@ def headline(evidence: Evidence | None, metric: str) -> tuple[Score, float] | No
     return None
 
 
-def _undone(result: AuditResult, attack: str, title: str, what: str) -> Finding | None:
+def _undone(result: AuditResult, attack: str, title: str, who: str, what: str) -> Finding | None:
     """An attack that undoes the protection; there is nothing to tell where it does not apply."""
     evidence = result.evidence(attack)
     found = headline(evidence, "rank-1")
@@ -95,7 +97,7 @@ def _undone(result: AuditResult, attack: str, title: str, what: str) -> Finding 
         return None
     score, chance = found
     text = (
-        f"An attacker who knows how pictures were mixed, but not the key, {what}; in {percent(score.value)} of them"
+        f"An attacker {who} {what}; in {percent(score.value)} of them"
         f"{interval(score)} {judge_name(result)[0].lower()}{judge_name(result)[1:]} then finds the very original. "
         f"Blind guessing finds {percent(chance)}."
     )

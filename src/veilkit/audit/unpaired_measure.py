@@ -17,7 +17,7 @@ from veilkit.rng import Randomness
 from veilkit.types import Evidence, Role
 
 PAIRS = 2000  # synthetic pictures that are compared with an original
-LEFT_OUT = "it was not asked for (--attack)"
+LEFT_OUT = "not asked for (--attack)"
 _NO_PAIRS = "its pictures belong to no original"
 _GIVE = {
     UnpairedNeed.UNSEEN: "--unseen",

@@ -23,9 +23,10 @@ def people(
     images: Annotated[int, typer.Option(min=2, help="Pictures of each person, over all cameras.")] = 8,
     cameras: Annotated[int, typer.Option(min=1, help="How many cameras.")] = 2,
     seed: Annotated[int, typer.Option(help="The same seed gives the same people, byte for byte.")] = 0,
+    height: Annotated[int, typer.Option(min=64, help="Of a picture; its width is half of that.")] = 256,
     workers: Annotated[int | None, typer.Option(min=1, help="Worker processes.", show_default="one per core")] = None,
 ) -> None:
-    """Generate pedestrians at 256x128 in the layout of Market-1501."""
+    """Generate pedestrians in the layout of Market-1501."""
     from veilkit.datasets.generated import generate_people
     from veilkit.progress import Progress
 
@@ -43,6 +44,7 @@ def people(
             images=images,
             cameras=cameras,
             seed=seed,
+            height=height,
             workers=workers or len(os.sched_getaffinity(0)),
             on_progress=advance,
         )

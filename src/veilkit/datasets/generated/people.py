@@ -22,21 +22,22 @@ _README = """\
 Nobody in these pictures exists: bodies, clothes, places and cameras were drawn by veilkit from random numbers.
 The layout is that of Market-1501; names are PERSON_cCAMERAs1_FRAME_00.jpg.
 generated.json holds the numbers from which the same version of veilkit draws the same set again:
-veilkit.datasets.generated.generate_people(dst, identities=..., images=..., cameras=..., seed=...)
+veilkit.datasets.generated.generate_people(dst, identities=..., images=..., cameras=..., seed=..., height=...)
 """
 
 
 @dataclass(frozen=True, slots=True)
 class PeopleSpec:
-    """What to draw: `images` per identity, spread over `cameras`, in the world of `seed`."""
+    """What to draw: `images` per identity, spread over `cameras`, in the world of `seed`, half as wide as high."""
 
     identities: int
     images: int
     cameras: int
     seed: int
+    height: int = 256
 
     def __post_init__(self) -> None:
-        for name, least in (("identities", 2), ("images", 2), ("cameras", 1)):
+        for name, least in (("identities", 2), ("images", 2), ("cameras", 1), ("height", 64)):
             if getattr(self, name) < least:
                 raise ConfigError(f"{name} must be at least {least}, but got {getattr(self, name)}")
 
@@ -63,7 +64,7 @@ def _write(path: Path, data: bytes) -> None:
 def _write_identity(dst: Path, spec: PeopleSpec, identity: int) -> int:
     """Draw and write all pictures of one identity; returns how many."""
     for folder, camera, shot in spec.shots(identity):
-        picture = render_person(spec.seed, identity, camera, shot)
+        picture = render_person(spec.seed, identity, camera, shot, height=spec.height, width=spec.height // 2)
         quality = camera_jpeg_quality(spec.seed, camera)
         _, data = cv2.imencode(".jpg", picture[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, quality])
         _write(dst / folder / f"{identity:04d}_c{camera}s1_{shot + 1:06d}_00.jpg", data.tobytes())
@@ -101,17 +102,19 @@ def generate_people(
     images: int,
     cameras: int,
     seed: int,
+    height: int = 256,
     workers: int = 1,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> None:
-    """Write generated people, 256 x 128 JPEG, to `dst`, which must be absent or empty.
+    """Write generated people, JPEG of `height` and half its width, to `dst`, which must be absent or empty.
 
     images: per identity, spread evenly over the cameras. `PeopleSpec.shots` says which go where: with
     images >= 2 * cameras each identity outside training asks once per camera and is found in every camera;
-    with fewer, it asks once and is found in the others. A file's bytes depend only on (seed, identity, camera, shot).
+    with fewer, it asks once and is found in the others. A file's bytes depend only on (seed, identity, camera, shot),
+    and on the height.
     on_progress: called with (pictures written, pictures in all). generated.json is written last, when all is there.
     """
-    spec = PeopleSpec(identities, images, cameras, seed)
+    spec = PeopleSpec(identities, images, cameras, seed, height)
     if workers < 1:
         raise ConfigError(f"workers must be at least 1, but got {workers}")
     try:
@@ -125,7 +128,8 @@ def generate_people(
             if on_progress is not None:
                 on_progress(done, total)
         _write(dst / "README.txt", _README.encode())
-        described = {"kind": "generated people", "real_people": False, "height": 256, "width": 128, **asdict(spec)}
+        size = {"height": height, "width": height // 2}
+        described = {"kind": "generated people", "real_people": False, **size, **asdict(spec)}
         _write(dst / "generated.json", (json.dumps(described, indent=2) + "\n").encode())
     except OSError as error:
         raise DestinationError(f"cannot write generated people to {dst}: {error.strerror or error}") from error
