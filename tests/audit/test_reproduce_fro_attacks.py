@@ -23,7 +23,7 @@ from veilkit.types import Record, Split
 
 PEOPLE, SIZE = 12, (32, 16)
 TINY = ShadowStudyConfig(
-    people=4, pictures=2, size=SIZE, epochs=1, batch=2, steps=1
+    people=4, pictures=2, size=SIZE, epochs=1, batch=2, preset="paper", steps=1
 )  # four people who are trained on, with two pictures each
 
 

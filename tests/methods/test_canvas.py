@@ -58,3 +58,11 @@ def test_pictures_are_cut_off_and_follow_their_coefficients() -> None:
     with torch.no_grad():
         small.values.sub_(1e-3 * gradient / gradient.abs().max())
     assert small.picture().square().sum() < before
+
+
+@pytest.mark.parametrize("size", [(32, 16), (31, 15)])
+def test_a_spectrum_can_begin_with_a_picture(size: tuple[int, int]) -> None:
+    begun = noise(size).clamp(-1, 1)
+    canvas = Spectrum(noise(size), 1.0, None, begun)
+    faint = Spectrum(noise(size), 1.0, None)
+    torch.testing.assert_close(canvas.picture(), begun + faint.picture(), atol=1e-4, rtol=1e-4)

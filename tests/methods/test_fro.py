@@ -14,7 +14,8 @@ from torch import nn
 from tests.methods.pools import TINY, tiny_fro
 from veilkit.errors import CheckpointError, ConfigError
 from veilkit.methods.assembling import AssemblyConfig, Statistics, assemble, divergence, soft_labels
-from veilkit.methods.fro import DEEP_INVERSION, SPECTRAL, Fro
+from veilkit.methods.fro import DEEP_INVERSION, LOOKS, SPECTRAL, Fro
+from veilkit.methods.looks import Looks
 from veilkit.methods.pool import Pool
 from veilkit.rng import Randomness
 from veilkit.types import Record, Split
@@ -41,8 +42,12 @@ def made(config: AssemblyConfig, pool: Pool | None = None, seed: int = 0) -> tup
     pool = pool or small_pool()
     return assemble(
         pool.classifier, torch.tensor([0, 1, 2, 0]), 3, (32, 16), mean=pool.mean, std=pool.std, config=config,
-        rng=Randomness.from_seed(seed), items=("a", "b", "c", "d"),
+        rng=Randomness.from_seed(seed), items=("a", "b", "c", "d"), looks=pool.looks,
     )  # fmt: skip
+
+
+def known_looks(count: int = 64) -> Looks:
+    return Looks.of((255 * torch.rand(count, 3, 32, 16, generator=torch.Generator().manual_seed(5))).byte())
 
 
 def test_softened_labels_are_a_distribution_with_its_peak_at_the_class() -> None:
@@ -75,6 +80,41 @@ def test_the_printed_divergence_needs_soft_labels() -> None:
 def test_a_spectrum_and_coarse_steps_exclude_each_other() -> None:
     with pytest.raises(ConfigError, match="exclude each other"):
         replace(SPECTRAL, coarse=0.5)
+
+
+def test_looks_and_coarse_steps_exclude_each_other() -> None:
+    with pytest.raises(ConfigError, match="exclude each other"):
+        replace(DEEP_INVERSION, looks=True)
+
+
+@pytest.mark.parametrize("spectrum", [0.0, 1.0])
+def test_pictures_begin_with_the_looks_of_the_originals(spectrum: float) -> None:
+    pool = small_pool()
+    pool.looks = known_looks()
+    config = replace(LOOKS, spectrum=spectrum, steps=1, rate=1e-6)
+    images, _ = made(config, pool)
+    weights = [Randomness.from_seed(0).child("looks", item).normal(len(pool.looks.axes)) for item in "abcd"]
+    torch.testing.assert_close(images, pool.looks.mixed(torch.stack(weights), (32, 16)), atol=0.1, rtol=0)
+    others, _ = made(config, pool, seed=1)
+    assert not torch.allclose(images, others, atol=0.1)
+
+
+def test_a_classifier_without_looks_says_what_to_do() -> None:
+    with pytest.raises(ConfigError, match=r"assembly\.looks=false"):
+        made(LOOKS)
+
+
+def test_looks_are_part_of_the_pool_and_of_its_file(tmp_path: Path) -> None:
+    fro, plain = tiny_fro(PEOPLE), tiny_fro(PEOPLE)
+    fro.pool.looks = known_looks()
+    assert fro.fingerprint() != plain.fingerprint()
+    for method, name in ((fro, "with"), (plain, "without")):
+        method.save(tmp_path / f"{name}.safetensors")
+    found = Fro.load(tmp_path / "with.safetensors").pool.looks
+    assert found is not None
+    torch.testing.assert_close(found.axes, fro.pool.looks.axes, atol=1e-3, rtol=1e-3)
+    torch.testing.assert_close(found.mean, fro.pool.looks.mean, atol=1e-3, rtol=1e-3)
+    assert Fro.load(tmp_path / "without.safetensors").pool.looks is None
 
 
 def test_statistics_are_equation_5_written_out() -> None:

@@ -19,6 +19,7 @@ from torch.utils.hooks import RemovableHandle
 from veilkit.configs import check_range
 from veilkit.errors import ConfigError
 from veilkit.methods.canvas import Canvas, Limits, Pixels, Spectrum
+from veilkit.methods.looks import FEWEST, Looks
 from veilkit.rng import Randomness
 
 BatchNorm = (nn.BatchNorm1d, nn.BatchNorm2d, nn.SyncBatchNorm)
@@ -38,7 +39,8 @@ class AssemblyConfig:
     images at random by up to so many pixels in each step, flip mirrors them; coarse is the share of the steps that
     are taken at half the size; clip keeps pixels in range after each step; best keeps the step of least loss.
     spectrum: ours. Where positive, not pixels are moved but their Fourier coefficients, which count by their
-    frequency to this negative power (see `canvas`).
+    frequency to this negative power (see `canvas`). looks: ours, too. Pictures begin as random mixtures of what the
+    originals have in common (see `looks`) in place of noise.
     """
 
     temperature: float = 5.0
@@ -58,6 +60,7 @@ class AssemblyConfig:
     clip: bool = False
     best: bool = False
     spectrum: float = 0.0
+    looks: bool = False
 
     def __post_init__(self) -> None:
         check_range("temperature", self.temperature, 0.01, 1000)
@@ -70,6 +73,8 @@ class AssemblyConfig:
             raise ConfigError(
                 "spectrum and coarse exclude each other: in a spectrum large shapes come first by themselves"
             )
+        if self.looks and self.coarse:
+            raise ConfigError("looks and coarse exclude each other: looks begin with large shapes")
         for name in ("alpha", "first_layer", "variation", "energy", "roll"):
             check_range(name, getattr(self, name), 0, 1e6)
         if self.divergence == "printed" and self.softening == 0:
@@ -196,21 +201,33 @@ def assemble(
     config: AssemblyConfig,
     rng: Randomness,
     items: tuple[str, ...],
+    looks: Looks | None = None,
 ) -> tuple[Tensor, list[float]]:
     """Make one image for each of `classes` (N,) of `count`: (N, 3, *size) in [0, 1], and the loss of each step.
 
     classifier: frozen, in evaluation mode, images in [0, 1] to logits (N, count); mean, std (3, 1, 1) are its
     input's. Each image starts from N(0, 1) drawn under its item's name; the group's statistics are taken together.
+    looks: of the originals, where the config asks for them.
     """
     start = torch.stack([rng.child("start", item).normal(3, *size) for item in items])
     labels = soft_labels(classes, count, config.softening)
     limits = ((0 - mean) / std, (1 - mean) / std) if config.clip else None
+    begun = None
+    if config.looks:
+        if looks is None:
+            raise ConfigError(
+                "looks=true begins with what the originals have in common, which is not known of this classifier (it "
+                f"was brought along, or trained on fewer than {FEWEST} pictures); train one with `veilkit fit fro`, "
+                "or set assembly.looks=false"
+            )
+        weights = torch.stack([rng.child("looks", item).normal(len(looks.axes)) for item in items])
+        begun = (looks.mixed(weights, size) - mean) / std
     coarse = round(config.coarse * config.steps)
     losses: list[float] = []
     best, least = start, math.inf
     with Statistics(classifier, config.first_layer) as statistics:
         small = F.avg_pool2d(start, 2) * 2 if coarse else start  # averaging four halves the standard deviation
-        canvas = _canvas(small, config, limits)
+        canvas = _canvas(small, config, limits, begun)
         for step in range(config.steps):
             if step == 0 or step == coarse:
                 if step and coarse:
@@ -234,8 +251,10 @@ def assemble(
     return (made * std + mean).clamp(0, 1).contiguous(), losses
 
 
-def _canvas(start: Tensor, config: AssemblyConfig, limits: Limits | None) -> Canvas:
-    return Spectrum(start, config.spectrum, limits) if config.spectrum else Pixels(start, limits)
+def _canvas(start: Tensor, config: AssemblyConfig, limits: Limits | None, begun: Tensor | None = None) -> Canvas:
+    if config.spectrum:
+        return Spectrum(start, config.spectrum, limits, begun)
+    return Pixels(start if begun is None else begun, limits)
 
 
 def _factor(step: int, config: AssemblyConfig) -> float:

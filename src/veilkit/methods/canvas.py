@@ -56,14 +56,18 @@ class Pixels:
 class Spectrum:
     """Fourier coefficients of three colour axes; power: of 1 / frequency, by which they count.
 
+    start: N(0, 1), of which a faint share is in the first picture. begun: the rest of that picture; none is grey.
     limits: where pictures are cut off; a coefficient by itself has no range.
     """
 
-    def __init__(self, start: Tensor, power: float, limits: Limits | None) -> None:
+    def __init__(self, start: Tensor, power: float, limits: Limits | None, begun: Tensor | None = None) -> None:
         self._size = (start.shape[2], start.shape[3])
         self._weights = _falling(self._size, power) * _REACH
         self._limits = limits
         coefficients = torch.fft.rfft2(start.detach(), norm="ortho") * _START
+        if begun is not None:
+            axes = torch.einsum("nchw,ac->nahw", begun, torch.linalg.inv(_COLOURS))
+            coefficients = coefficients + torch.fft.rfft2(axes, norm="ortho") / self._weights
         self.values = torch.view_as_real(coefficients).contiguous().requires_grad_()
 
     def picture(self) -> Tensor:

@@ -20,6 +20,7 @@ from veilkit.configs import as_dict, check_range, digest, with_settings
 from veilkit.errors import CheckpointError, ConfigError, DataError
 from veilkit.methods.assembling import AssemblyConfig, Statistics, assemble
 from veilkit.methods.base import Synthesiser
+from veilkit.methods.looks import FEWEST, Looks
 from veilkit.methods.pool import Pool
 from veilkit.rng import Randomness
 from veilkit.training.allocator import keep_memory
@@ -56,6 +57,9 @@ SPECTRAL = AssemblyConfig(
     temperature=1.0, alpha=0.2, steps=40, rate=0.05, betas=(0.5, 0.9), decay="cosine", flip=True, clip=True,
     spectrum=1.0,
 )  # fmt: skip
+# Begun where a body or a face already stands, a picture needs smaller steps and comes closer to the statistics.
+LOOKS = replace(SPECTRAL, looks=True, rate=0.015)
+_LOOKS = "looks."  # what the file's tensors of them begin with
 
 
 class Fro(Synthesiser[FroConfig]):
@@ -69,6 +73,7 @@ class Fro(Synthesiser[FroConfig]):
         "paper-soft": replace(PAPER, assembly=replace(PAPER.assembly, temperature=0.5, softening=0.2)),
         "deepinversion": replace(PAPER, assembly=DEEP_INVERSION),
         "spectral": replace(PAPER, assembly=SPECTRAL),
+        "looks": replace(PAPER, assembly=LOOKS),
     }
     learns = True
 
@@ -87,7 +92,8 @@ class Fro(Synthesiser[FroConfig]):
         """Knowledge pooling: train the classifier on the labelled people of `split`."""
         if work_dir is None:
             raise ConfigError("fro trains a classifier, which needs a work folder for its state")
-        from veilkit.training.reid import train_network  # only who trains pays for its import
+        from veilkit.training.pixels import read_pixels  # only who trains pays for these imports
+        from veilkit.training.reid import train_network
 
         network, _ = train_network(split, self.config.pool, work_dir=work_dir, init=init)
         Statistics(network)  # refuses a network without batch normalisation
@@ -96,6 +102,8 @@ class Fro(Synthesiser[FroConfig]):
         for record in split.records:
             counts[places[str(record.identity)]] += 1
         self._pool = Pool.of(network, split.identities, counts)
+        if len(split) >= FEWEST:
+            self._pool.looks = Looks.of(read_pixels(split, self.config.pool.size))
         return self
 
     def plan(self, counts: Mapping[str, int], *, rng: Randomness) -> list[tuple[str, ...]]:
@@ -135,7 +143,7 @@ class Fro(Synthesiser[FroConfig]):
         classes = torch.tensor([pool.place[person] for person in people])
         images, _ = assemble(
             pool.classifier, classes, len(pool.people), pool.size, mean=pool.mean, std=pool.std,
-            config=self.config.assembly, rng=rng, items=tuple(items),
+            config=self.config.assembly, rng=rng, items=tuple(items), looks=pool.looks,
         )  # fmt: skip
         return Release(images=images)
 
@@ -168,7 +176,10 @@ class Fro(Synthesiser[FroConfig]):
                 "only classifiers that veilkit trained can be written; keep your own in its own file"
             )
         config = {"method": as_dict(self.config), "pool": pool.describe()}
-        save_checkpoint(path, half_precision(dict(pool.network.state_dict())), config, f"method/{self.name}")
+        tensors = dict(pool.network.state_dict())
+        if pool.looks is not None:
+            tensors.update({f"{_LOOKS}mean": pool.looks.mean, f"{_LOOKS}axes": pool.looks.axes})
+        save_checkpoint(path, half_precision(tensors), config, f"method/{self.name}")
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -176,5 +187,9 @@ class Fro(Synthesiser[FroConfig]):
         checkpoint = load_checkpoint(path, f"method/{cls.name}")
         config = with_settings(cls.default, cast(dict[str, Any], checkpoint.config["method"]))
         pool = Pool.described(cast(dict[str, Any], checkpoint.config["pool"]))
-        load_weights(cast(nn.Module, pool.network), checkpoint.tensors, Path(path).name)
+        weights = {name: value for name, value in checkpoint.tensors.items() if not name.startswith(_LOOKS)}
+        load_weights(cast(nn.Module, pool.network), weights, Path(path).name)
+        if len(weights) < len(checkpoint.tensors):
+            mean, axes = (checkpoint.tensors[f"{_LOOKS}{name}"].float() for name in ("mean", "axes"))
+            pool.looks = Looks(mean, axes)
         return cls(config, pool)

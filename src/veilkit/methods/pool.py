@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from veilkit.errors import ConfigError, DataError
+from veilkit.methods.looks import Looks
 from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig, channels_last
 
 _BATCH = 64
@@ -35,7 +36,7 @@ class Pool:
 
     classifier: images (N, 3, H, W) in [0, 1] to logits (N, C), normalising inside with mean, std (3, 1, 1); it is
     frozen here. people: the C people in the order of the logits. counts: how many originals each had.
-    network: set where veilkit itself can write the classifier to a file.
+    network: set where veilkit itself can write the classifier to a file. looks: of its originals, if known.
     """
 
     def __init__(
@@ -47,12 +48,13 @@ class Pool:
         mean: Tensor,
         std: Tensor,
         network: ReidNetwork | None = None,
+        looks: Looks | None = None,
     ) -> None:
         if len(people) != len(counts) or len(set(people)) != len(people) or not people:
             raise ConfigError(f"expected a name and a count for each person, but got {len(people)} and {len(counts)}")
         self.classifier = classifier.eval().requires_grad_(False)
         self.people, self.counts, self.size = tuple(people), tuple(counts), size
-        self.mean, self.std, self.network = mean, std, network
+        self.mean, self.std, self.network, self.looks = mean, std, network, looks
         self.place: Mapping[str, int] = {name: index for index, name in enumerate(self.people)}
 
     @classmethod
@@ -80,11 +82,13 @@ class Pool:
 
     @cached_property
     def sha256(self) -> str:
-        """A hash of weights, statistics and people."""
+        """A hash of weights, statistics, people and their looks."""
         total = hashlib.sha256("\n".join(self.people).encode("utf-8", "surrogateescape"))
         for name, value in sorted(self.classifier.state_dict().items()):
             total.update(name.encode())
             total.update(value.detach().contiguous().cpu().numpy().tobytes())
+        for value in (self.looks.mean, self.looks.axes) if self.looks else ():
+            total.update(value.numpy().tobytes())
         return total.hexdigest()
 
     @torch.no_grad()

@@ -17,9 +17,11 @@ from veilkit.training.reid import ReidTraining, train_reid
 from veilkit.training.reid_config import PLAIN, ReidConfig
 from veilkit.types import Split
 
+# The pool's own recipe, with soft targets. A pool is nearly sure of most pictures; at a higher temperature a student
+# learns from its small logits as well: who looks like whom (measured in docs/methods/fro.md).
 STUDENT: ReidConfig = replace(
-    PLAIN, backbone="mobilenetv2", epochs=30, augment=AugmentConfig(erase=0.0)
-)  # the pool's own recipe, with soft targets
+    PLAIN, backbone="mobilenetv2", epochs=30, temperature=4.0, augment=AugmentConfig(erase=0.0)
+)
 
 
 def load_synthetic(folder: Path) -> tuple[Split, Tensor]:

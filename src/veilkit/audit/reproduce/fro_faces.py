@@ -34,7 +34,8 @@ class FaceStudyConfig:
     shots: of one person at most, in training and test. folds: whose pairs, and people, are for the test alone.
     middle: side of the square in the middle of a stored picture that is used, in pixels; it is resized to `size`.
     epochs, rate: of pool and students, by Adam; the rate falls to zero by a cosine. steps, scale: of the synthesis.
-    frozen: leading parts of the backbone that stay as the weights they start from have them. pairs: at most so many
+    frozen: leading parts of the backbone that stay as the weights they start from have them. replay: temperature at
+    which students match the pool's logits. pairs: at most so many
     for SSIM.
     """
 
@@ -49,7 +50,8 @@ class FaceStudyConfig:
     rate: float = 1e-3
     frozen: int = 0
     batch: int = 16
-    preset: str = "spectral"
+    replay: float = 4.0
+    preset: str = "looks"
     steps: int = 40
     scale: float = 1.0
     pairs: int = 2000
@@ -198,5 +200,6 @@ class _Faces:
         out = self.folder / "students" / f"{model}.safetensors"
         out.parent.mkdir(exist_ok=True)
         if not out.exists():
-            train_student(split, targets, self._recipe, out, work_dir=self.folder / "work" / model, init=self._init)
+            recipe = replace(self._recipe, temperature=self.config.replay)
+            train_student(split, targets, recipe, out, work_dir=self.folder / "work" / model, init=self._init)
         return len(split), load_reid(out)

@@ -22,7 +22,6 @@ from veilkit.attacks.shadows import FEWEST, Shadows
 from veilkit.audit.reproduce.fro_attacks import described, held, held_release, person_codes
 from veilkit.errors import ConfigError, DataError
 from veilkit.experts import Embedder
-from veilkit.methods.assembling import AssemblyConfig
 from veilkit.methods.fro import Fro, FroConfig
 from veilkit.networks.reid import load_reid
 from veilkit.pipeline.protect import protect
@@ -39,7 +38,8 @@ class ShadowStudyConfig:
     """people: trained on in the target and in each shadow. pictures: of each person, trained on; as many are not.
 
     backbone, size, epochs, batch: of pools and students, a batch being so many people with four pictures each.
-    steps, scale: of the synthesis. count: of shadows.
+    replay: temperature at which students match their pool's logits. preset, steps, scale: of the synthesis. count: of
+    shadows.
     """
 
     people: int = 24
@@ -48,7 +48,9 @@ class ShadowStudyConfig:
     size: tuple[int, int] = (64, 32)
     epochs: int = 20
     batch: int = 8
-    steps: int = 100
+    replay: float = 4.0
+    preset: str = "looks"
+    steps: int = 40
     scale: float = 1.0
     count: int = FEWEST
 
@@ -154,12 +156,14 @@ def _run(
         (folder / kind).mkdir(parents=True, exist_ok=True)
     source = _copied(split, folder / "originals" / name)
     if not pool.exists():
-        method = Fro(FroConfig(scale=config.scale, assembly=AssemblyConfig(steps=config.steps), pool=recipe))
+        assembly = replace(Fro.preset_table()[config.preset].assembly, steps=config.steps)
+        method = Fro(FroConfig(scale=config.scale, assembly=assembly, pool=recipe))
         method.fit(split, work_dir=folder / "work" / name / "pool", init=init).save(pool)
     release = folder / "releases" / name
     protect(source, release, "fro", model=pool, seed=own, names="kept", labels="folder", workers=workers)
     made, targets = load_synthetic(release)
     if not student.exists():
+        recipe = replace(recipe, temperature=config.replay)
         train_student(made, targets, recipe, student, work_dir=folder / "work" / name / "student", init=init)
     shutil.rmtree(folder / "work" / name, ignore_errors=True)
     return made, targets, student

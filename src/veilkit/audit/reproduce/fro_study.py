@@ -45,7 +45,8 @@ class FroStudyConfig:
 
     epochs, rate: of pool and students, by Adam; the rate falls to zero by a cosine. frozen: leading parts of their
     backbone that stay as the weights they start from have them; none without such weights.
-    preset: of the synthesis. paper_scale: at which the preset `paper`, with as many steps, is shown beside it.
+    replay: temperature at which students match the pool's logits. preset: of the synthesis. paper_scale: at which the
+    preset `paper`, with as many steps, and replay at temperature 1 are shown beside it.
     held_back: of each person and camera so many pictures are not trained on, for the attacks to ask about. scales: of
     the synthetic set (Figure 9); the largest is made, and the smaller ones are parts of it. temperatures, softenings:
     the grid of Figure 8, of the first `grid_people` at `grid_scale`. ratios: of mix-up (Figure 7). clusters: people
@@ -60,7 +61,8 @@ class FroStudyConfig:
     rate: float = 1e-3
     frozen: int = 0
     batch: int = 16
-    preset: str = "spectral"
+    replay: float = 4.0
+    preset: str = "looks"
     paper_scale: float = 0.5
     steps: int = 40
     scales: tuple[float, ...] = (0.5, 1.0, 2.0)
@@ -138,11 +140,12 @@ class FroStudy:
         return self._cells.get(f"student/{name}", lambda: self._student(name, *self.synthetic(scale)))
 
     def student_of_paper(self) -> dict[str, Any]:
-        """The student of the paper's own synthesis, without our priors, at `paper_scale`."""
+        """The student of the paper's own synthesis and replay, without what we added, at `paper_scale`."""
 
         def compute() -> dict[str, Any]:
             scale = self.config.paper_scale
-            return self._student("fro-paper", *self._made("fro-paper", self._train.root, scale, {}, preset="paper"))
+            made = self._made("fro-paper", self._train.root, scale, {}, preset="paper")
+            return self._student("fro-paper", *made, replay=1.0)
 
         return self._cells.get("student/fro-paper", compute)
 
@@ -271,13 +274,16 @@ class FroStudy:
         )  # fmt: skip
         return load_folder(target, "folder", method)
 
-    def _student(self, name: str, split: Split, targets: Tensor | None = None) -> dict[str, Any]:
+    def _student(
+        self, name: str, split: Split, targets: Tensor | None = None, replay: float | None = None
+    ) -> dict[str, Any]:
         out = self.folder / "students" / f"{name}.safetensors"
         out.parent.mkdir(exist_ok=True)
         if not out.exists():
             if targets is None:
                 targets = self._fro().pool.logits(read_pixels(split, self.config.size).float().div(255))
-            train_student(split, targets, self._recipe, out, work_dir=self.folder / "work" / name, init=self._init)
+            recipe = replace(self._recipe, temperature=replay or self.config.replay)
+            train_student(split, targets, recipe, out, work_dir=self.folder / "work" / name, init=self._init)
         return {"pictures": len(split), **self._scored(load_reid(out))}
 
     def _network(self, model: str) -> ReidNetwork:
