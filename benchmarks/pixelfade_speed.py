@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -202,9 +203,19 @@ class Work:
         config = replace(RELEASED, steps=steps, masks=1, startup=1, rest=0, finish=0, batch=self.setting.slots)
         if self.setting.way in ("expert", "malloc"):
             return self._ours(config)
-        if self.setting.way == "single":
-            return [self._plain(config, slice(index, index + 1))[0] for index in range(len(self.images))]
-        return self._plain(config, slice(None))
+        network, limit, way = self.network, config.threshold * self.expert.dim, self.setting.way
+        single = way == "single"
+        network.requires_grad_(way in ("single", "plain", "once"))
+        size = 1 if single else len(self.images)
+        loops = (
+            plain_loop(
+                network, torch.stack(self.images[start : start + size]),
+                [self.rng.child("picture", item) for item in self.items[start : start + size]],
+                config, limit, anew=way in ("single", "plain"),
+            )
+            for start in range(0, len(self.images), size)
+        )  # fmt: skip
+        return [distance for loop in loops for distance in loop]
 
     def _ours(self, config: PixelFadeConfig) -> list[float]:
         limit, space, lanes = config.threshold * self.expert.dim, Space.of_expert(self.expert), self.authorised.lanes
@@ -217,45 +228,54 @@ class Work:
         )
         return [made.report["feature_distance"] for made in run_courses(courses, self.authorised)]
 
-    def _plain(self, config: PixelFadeConfig, part: slice) -> list[float]:
-        """The released algorithm, each picture deciding for itself, for pictures of one size."""
-        network, way = self.network.requires_grad_(self.setting.way in ("single", "plain", "once")), self.setting.way
-        network.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
-        images = torch.stack(self.images[part])
-        mean, std = network.mean, network.std
-        start = (images - mean) / std
-        own = [self.rng.child("picture", item) for item in self.items[part]]
-        noise = torch.stack([each.child("noise", 0).normal(*start.shape[1:]) for each in own])
-        low, high = start.amin((1, 2, 3), keepdim=True), start.amax((1, 2, 3), keepdim=True)
-        noise = torch.minimum(torch.maximum(noise, low), high)
-        limit = config.threshold * self.expert.dim
-        values, velocity = start.clone(), torch.zeros_like(start)
-        wanted = _features(network, start).detach()
-        for step in range(config.steps):
-            leaf = values.clone().requires_grad_()
-            if way in ("single", "plain"):
-                wanted = _features(network, start).detach()
-            loss = (_features(network, leaf) - wanted).square().sum(1)
-            network.zero_grad()
-            loss.sum().backward()
-            assert leaf.grad is not None
-            met = (loss < limit)[:, None, None, None]
-            if step:  # at the original itself the gradient is zero
-                size = leaf.grad.abs().mean((1, 2, 3), keepdim=True)
-                velocity = config.decay * velocity + leaf.grad / size
-                values = values - torch.where(met, config.step, config.unmet_step or config.step) * velocity
-            values = torch.where(met | (step < config.startup), noise, values)
-            values = torch.minimum(torch.maximum(values, (0 - mean) / std), (1 - mean) / std)
-        shown = (values * std + mean).mul(255).round().div(255)
-        distances = (_features(network, (shown - mean) / std) - wanted).square().sum(1)
-        return [float(each) for each in distances.detach()]
+
+def plain_loop(
+    network: ReidNetwork,
+    images: Tensor,
+    own: Sequence[Randomness],
+    config: PixelFadeConfig,
+    limit: float,
+    *,
+    anew: bool = True,
+) -> list[float]:
+    """The released algorithm with one mask, each picture deciding for itself; the squared feature distances.
+
+    images: (N, 3, H, W) of the network's own size. anew: their features are computed in each step.
+    """
+    network.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
+    mean, std = network.mean, network.std
+    start = (images - mean) / std
+    noise = torch.stack([each.child("noise", 0).normal(*start.shape[1:]) for each in own])
+    low, high = start.amin((1, 2, 3), keepdim=True), start.amax((1, 2, 3), keepdim=True)
+    noise = torch.minimum(torch.maximum(noise, low), high)
+    values, velocity = start.clone(), torch.zeros_like(start)
+    wanted = _features(network, start).detach()
+    for step in range(config.steps):
+        leaf = values.clone().requires_grad_()
+        if anew:
+            wanted = _features(network, start).detach()
+        loss = (_features(network, leaf) - wanted).square().sum(1)
+        network.zero_grad()
+        loss.sum().backward()
+        assert leaf.grad is not None
+        met = (loss < limit)[:, None, None, None]
+        if step:  # at the original itself the gradient is zero
+            size = leaf.grad.abs().mean((1, 2, 3), keepdim=True)
+            velocity = config.decay * velocity + leaf.grad / size
+            values = values - torch.where(met, config.step, config.unmet_step or config.step) * velocity
+        values = torch.where(met | (step < config.startup), noise, values)
+        values = torch.minimum(torch.maximum(values, (0 - mean) / std), (1 - mean) / std)
+    shown = (values * std + mean).mul(255).round().div(255)
+    distances = (_features(network, (shown - mean) / std) - wanted).square().sum(1)
+    return [float(each) for each in distances.detach()]
 
 
 def _features(network: ReidNetwork, values: Tensor) -> Tensor:
     """Of normalised pictures, in the usual layout: the network's own `embed` would turn them to channels last."""
     (head,) = network.heads
     pooled, neck = head(network.backbone(values.contiguous()))
-    return neck if network.config.feature == "neck" else pooled
+    made: Tensor = network.projection(neck if network.config.feature == "neck" else pooled)
+    return made
 
 
 def _smooth(count: int, size: tuple[int, int]) -> Tensor:

@@ -57,8 +57,9 @@ SPECTRAL = AssemblyConfig(
     temperature=1.0, alpha=0.2, steps=40, rate=0.05, betas=(0.5, 0.9), decay="cosine", flip=True, clip=True,
     spectrum=1.0,
 )  # fmt: skip
-# Begun where a body or a face already stands, a picture needs smaller steps and comes closer to the statistics.
-LOOKS = replace(SPECTRAL, looks=True, rate=0.015)
+# Begun where a body or a face already stands, in smaller steps, and bound to the statistics far more than to a label:
+# such a picture resembles many people and stands for nobody, and its soft label tells whom it resembles how much.
+LOOKS = replace(SPECTRAL, looks=True, alpha=3.0, rate=0.02)
 _LOOKS = "looks."  # what the file's tensors of them begin with
 
 
