@@ -9,7 +9,8 @@ With --so-far nothing is computed: rows are recorded of the cells that are there
     VEILKIT_DATA=... python benchmarks/fro_study.py --choose preset=looks replay=4 ... --work DIR
 
 is for choosing settings: it trains as above but scores pool and student at scale 0.5 or 1 on training people whom
-neither knows, and records nothing. The test people are not looked at.
+neither knows, and records nothing. The test people are not looked at. Its cells lie in DIR/choice, since they must
+never be taken for the study's own.
 """
 
 from __future__ import annotations
@@ -94,11 +95,12 @@ def _choose(arguments: argparse.Namespace) -> None:
     config = with_settings(CONFIG, dict(each.split("=", 1) for each in arguments.choose))
     data, judge_file = sources()
     torch.set_num_threads(arguments.threads)
+    work = arguments.work / "choice"
     with Progress(2, "cells") as progress:
         study = FroStudy(
-            among_training_people(load_market1501(data / "cuhk03-np"), config.people, CHOSEN_BY), arguments.work,
-            config, Cells(arguments.work, asdict(config), progress), judge=independent_judge(judge_file),
-            init=arguments.init, workers=arguments.workers,
+            among_training_people(load_market1501(data / "cuhk03-np"), config.people, CHOSEN_BY), work, config,
+            Cells(work, asdict(config), progress), judge=independent_judge(judge_file), init=arguments.init,
+            workers=arguments.workers,
         )  # fmt: skip
         found = {"pool": study.pool(), f"student, scale {max(config.scales):g}": study.student(max(config.scales))}
     for name, cell in found.items():

@@ -85,13 +85,13 @@ def differing(source: Path, work: Path, method: str, preset: str | None, setting
 # Refusals
 
 
-def expert_file(file: Path, spoil: str = "") -> Path:
+def expert_file(file: Path, *, broken: bool = False) -> Path:
     """A Re-ID network of random weights, with weights that are not numbers where asked for."""
     torch.manual_seed(SEED)
     network = ReidNetwork(ReidNetworkConfig("osnet-x0.25", SIZE)).train()
     with torch.no_grad():
         network.backbone(torch.randn(16, 3, *SIZE))
-        if spoil:
+        if broken:
             next(iter(network.backbone.parameters())).fill_(float("nan"))
     save_reid(file, network.eval())
     return file
@@ -102,7 +102,7 @@ def _not_differentiable(_: Path) -> str:
 
 
 def _not_a_number(folder: Path) -> str:
-    return str(expert_file(folder / "nan.safetensors", "nan"))
+    return str(expert_file(folder / "nan.safetensors", broken=True))
 
 
 def _no_expert(folder: Path) -> str:
