@@ -17,6 +17,10 @@ from claims import record
 from determinism import contents, shuffled_copy
 from pictures import write_folder
 from veilkit.errors import VeilkitError
+from veilkit.experts.module_embedder import ModuleEmbedder
+from veilkit.experts.preprocessing import Preprocessing
+from veilkit.methods.pixelfade import PixelFade
+from veilkit.methods.pixelfade_config import PixelFadeConfig
 from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig, save_reid
 from veilkit.pipeline.protect import protect
 
@@ -97,21 +101,36 @@ def expert_file(file: Path, *, broken: bool = False) -> Path:
     return file
 
 
-def _not_differentiable(_: Path) -> str:
-    return "histogram"
+def _under(expert: str) -> PixelFade:
+    return PixelFade.configured(settings={"expert": expert, "spread": 1.0})
 
 
-def _not_a_number(folder: Path) -> str:
-    return str(expert_file(folder / "nan.safetensors", broken=True))
+def _not_differentiable(_: Path) -> PixelFade:
+    return _under("histogram")
 
 
-def _no_expert(folder: Path) -> str:
+def _not_a_number(folder: Path) -> PixelFade:
+    return _under(str(expert_file(folder / "nan.safetensors", broken=True)))
+
+
+def _torn(folder: Path) -> PixelFade:
     file = folder / "torn.safetensors"
     file.write_bytes(expert_file(folder / "whole.safetensors").read_bytes()[:5000])
-    return str(file)
+    return _under(str(file))
 
 
-EXPERTS = {"not differentiable": _not_differentiable, "returns NaN": _not_a_number, "torn file": _no_expert}
+def _of_other_images(_: Path) -> PixelFade:
+    grey = torch.nn.Sequential(torch.nn.Conv2d(1, 4, 3), torch.nn.Flatten())  # it will be given three channels
+    values = (0.5, 0.5, 0.5)
+    return PixelFade(
+        PixelFadeConfig(spread=1.0), ModuleEmbedder(grey, Preprocessing(SIZE, values, values), name="grey")
+    )
+
+
+EXPERTS = {
+    "not differentiable": _not_differentiable, "returns NaN": _not_a_number, "wrong input": _of_other_images,
+    "torn file": _torn,
+}  # fmt: skip
 
 
 def left_behind(source: Path, work: Path, name: str) -> int:
@@ -119,7 +138,7 @@ def left_behind(source: Path, work: Path, name: str) -> int:
     work.mkdir()
     release = work / "release"
     try:
-        protect(source, release, "pixelfade", settings={"expert": EXPERTS[name](work), "spread": 1.0}, seed=SEED)
+        protect(source, release, EXPERTS[name](work), seed=SEED)
     except VeilkitError as error:
         print(f"{name}: {error}")
     else:

@@ -69,3 +69,8 @@ def test_other_weights_are_another_expert() -> None:
 def test_a_module_that_gives_no_vectors_is_refused() -> None:
     with pytest.raises(ConfigError, match="one image gave"):
         ModuleEmbedder(nn.Conv2d(3, 2, 1), PREPARED)
+
+
+def test_a_module_of_other_images_is_refused_with_what_to_check() -> None:
+    with pytest.raises(ConfigError, match=r"takes images \(1, 3, 12, 8\).*check channels"):
+        ModuleEmbedder(Small(channels=1), PREPARED)

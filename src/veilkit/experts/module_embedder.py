@@ -41,8 +41,14 @@ class ModuleEmbedder(Embedder):
         self._channels = channels
         frozen = copy.deepcopy(module).eval()
         example = torch.rand(1, channels, *preprocessing.size, generator=torch.Generator().manual_seed(0))
-        with torch.no_grad():
-            answer = frozen(example)
+        try:
+            with torch.no_grad():
+                answer = frozen(example)
+        except Exception as error:  # whatever a module of one's own raises
+            raise ConfigError(
+                f"{name}: expected a module that takes images {tuple(example.shape)}, but it failed on one: {error}; "
+                "check channels and the size of the preprocessing"
+            ) from error
         if not isinstance(answer, Tensor) or answer.ndim != 2 or len(answer) != 1:
             got = tuple(answer.shape) if isinstance(answer, Tensor) else type(answer).__name__
             raise ConfigError(
