@@ -14,7 +14,7 @@ from torch import nn
 from tests.methods.pools import TINY, tiny_fro
 from veilkit.errors import CheckpointError, ConfigError
 from veilkit.methods.assembling import AssemblyConfig, Statistics, assemble, divergence, soft_labels
-from veilkit.methods.fro import DEEP_INVERSION, LOOKS, SPECTRAL, Fro
+from veilkit.methods.fro import DEEP_INVERSION, KINDS, LOOKS, SPECTRAL, Fro
 from veilkit.methods.looks import Looks
 from veilkit.methods.pool import Pool
 from veilkit.rng import Randomness
@@ -99,8 +99,47 @@ def test_pictures_begin_with_the_looks_of_the_originals(spectrum: float) -> None
     assert not torch.allclose(images, others, atol=0.1)
 
 
+def test_leaves_need_looks_and_lie_over_them() -> None:
+    with pytest.raises(ConfigError, match="set looks=true"):
+        AssemblyConfig(leaves=4)
+    pool = small_pool()
+    pool.looks = known_looks()
+    config = replace(LOOKS, steps=1, rate=1e-6)
+    plain, covered = (made(replace(config, leaves=count), pool)[0] for count in (0, 6))
+    changed = (plain - covered).abs().amax(1) > 0.05
+    assert (changed.flatten(1).float().mean(1) > 0.05).all()
+    assert not changed.all()
+
+
+def test_a_group_is_of_one_kind_which_the_key_draws() -> None:
+    fro = tiny_fro(PEOPLE)
+    fro.pool.looks = known_looks()
+    kinds = fro.reconfigured(settings={"kinds": "noise,looks,leaves,sure-leaves", "assembly.steps": 2})
+    singles = {kind: fro.reconfigured(settings={"kinds": kind, "assembly.steps": 2}) for kind in kinds.config.kinds}
+    drawn = set()
+    for group in range(12):
+        items = [f"{group}-{index}" for index in range(2)]
+        images = [
+            method.synthesise(items, PEOPLE[:2], rng=Randomness.from_seed(0)).images
+            for method in (kinds, *singles.values())
+        ]
+        same = [kind for kind, each in zip(singles, images[1:], strict=True) if torch.equal(images[0], each)]
+        assert len(same) == 1
+        drawn.update(same)
+    assert len(drawn) >= 3
+
+
+def test_settings_of_the_assembly_rule_what_a_kind_leaves_open() -> None:
+    varied = Fro.preset_table()["varied"]
+    for kind in varied.kinds:
+        assembly = replace(varied.assembly, temperature=7.0, **KINDS[kind])
+        assert (assembly.temperature, assembly.spectrum) == (7.0, 1.0)
+    with pytest.raises(ConfigError, match="kinds must be one of noise, looks"):
+        tiny_fro(PEOPLE).reconfigured(settings={"kinds": "nose"})
+
+
 def test_a_classifier_without_looks_says_what_to_do() -> None:
-    with pytest.raises(ConfigError, match=r"assembly\.looks=false"):
+    with pytest.raises(ConfigError, match="preset that begins with noise"):
         made(LOOKS)
 
 

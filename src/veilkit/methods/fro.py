@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Literal, Self, TypeAlias, cast
 
 import torch
 from torch import Tensor, nn
@@ -28,18 +28,28 @@ from veilkit.training.reid_config import PLAIN, ReidConfig
 from veilkit.types import Release, Split
 
 POOL = replace(PLAIN, backbone="mobilenetv2", epochs=30)
+Kind: TypeAlias = Literal["noise", "looks", "leaves", "sure-leaves"]
+KINDS: Mapping[Kind, Mapping[str, Any]] = {
+    "noise": {"looks": False, "leaves": 0, "alpha": 0.2, "rate": 0.05},
+    "looks": {"looks": True, "leaves": 0, "alpha": 3.0, "rate": 0.02},
+    "leaves": {"looks": True, "leaves": 40, "alpha": 3.0, "rate": 0.02},
+    "sure-leaves": {"looks": True, "leaves": 40, "alpha": 0.2, "rate": 0.02},
+}
 
 
 @dataclass(frozen=True, slots=True)
 class FroConfig:
     """scale: synthetic pictures per original (the paper's beta). group: pictures whose statistics are taken together.
 
-    assembly: how a group is made. pool: how the classifier is trained (cross-entropy alone, as in the paper).
+    assembly: how a group is made. kinds: ours; where any are named, each group is of one of them, drawn by the key,
+    and begins and is weighed as `KINDS` says. pool: how the classifier is trained (cross-entropy alone, as in the
+    paper).
     """
 
     scale: float = 1.0
     group: int = 64
     assembly: AssemblyConfig = field(default_factory=AssemblyConfig)
+    kinds: tuple[Kind, ...] = ()
     pool: ReidConfig = POOL
 
     def __post_init__(self) -> None:
@@ -59,7 +69,9 @@ SPECTRAL = AssemblyConfig(
 )  # fmt: skip
 # Begun where a body or a face already stands, in smaller steps, and bound to the statistics far more than to a label:
 # such a picture resembles many people and stands for nobody, and its soft label tells whom it resembles how much.
-LOOKS = replace(SPECTRAL, looks=True, alpha=3.0, rate=0.02)
+LOOKS = replace(SPECTRAL, **KINDS["looks"])
+# A student learns most from pictures that are unlike each other: several kinds, none of which need be the best alone.
+VARIED: tuple[Kind, ...] = ("noise", "looks", "leaves", "noise", "looks", "sure-leaves")
 _LOOKS = "looks."  # what the file's tensors of them begin with
 
 
@@ -75,6 +87,7 @@ class Fro(Synthesiser[FroConfig]):
         "deepinversion": replace(PAPER, assembly=DEEP_INVERSION),
         "spectral": replace(PAPER, assembly=SPECTRAL),
         "looks": replace(PAPER, assembly=LOOKS),
+        "varied": replace(PAPER, assembly=SPECTRAL, kinds=VARIED),
     }
     learns = True
 
@@ -142,9 +155,13 @@ class Fro(Synthesiser[FroConfig]):
         if unknown:
             raise DataError(f"the classifier does not know {len(unknown)} of the people asked for")
         classes = torch.tensor([pool.place[person] for person in people])
+        assembly = self.config.assembly
+        if self.config.kinds:
+            kind = self.config.kinds[rng.child("kind", *items).integer(0, len(self.config.kinds))]
+            assembly = replace(assembly, **KINDS[kind])
         images, _ = assemble(
             pool.classifier, classes, len(pool.people), pool.size, mean=pool.mean, std=pool.std,
-            config=self.config.assembly, rng=rng, items=tuple(items), looks=pool.looks,
+            config=assembly, rng=rng, items=tuple(items), looks=pool.looks,
         )  # fmt: skip
         return Release(images=images)
 

@@ -51,7 +51,7 @@ class FaceStudyConfig:
     frozen: int = 0
     batch: int = 16
     replay: float = 4.0
-    preset: str = "looks"
+    preset: str = "varied"
     steps: int = 40
     scale: float = 1.0
     pairs: int = 2000

@@ -22,7 +22,7 @@ from veilkit.attacks.shadows import FEWEST, Shadows
 from veilkit.audit.reproduce.fro_attacks import described, held, held_release, person_codes
 from veilkit.errors import ConfigError, DataError
 from veilkit.experts import Embedder
-from veilkit.methods.fro import Fro, FroConfig
+from veilkit.methods.fro import Fro
 from veilkit.networks.reid import load_reid
 from veilkit.pipeline.protect import protect
 from veilkit.rng import Randomness
@@ -49,7 +49,7 @@ class ShadowStudyConfig:
     epochs: int = 20
     batch: int = 8
     replay: float = 4.0
-    preset: str = "looks"
+    preset: str = "varied"
     steps: int = 40
     scale: float = 1.0
     count: int = FEWEST
@@ -156,8 +156,9 @@ def _run(
         (folder / kind).mkdir(parents=True, exist_ok=True)
     source = _copied(split, folder / "originals" / name)
     if not pool.exists():
-        assembly = replace(Fro.preset_table()[config.preset].assembly, steps=config.steps)
-        method = Fro(FroConfig(scale=config.scale, assembly=assembly, pool=recipe))
+        preset = Fro.preset_table()[config.preset]
+        assembly = replace(preset.assembly, steps=config.steps)
+        method = Fro(replace(preset, scale=config.scale, assembly=assembly, pool=recipe))
         method.fit(split, work_dir=folder / "work" / name / "pool", init=init).save(pool)
     release = folder / "releases" / name
     protect(source, release, "fro", model=pool, seed=own, names="kept", labels="folder", workers=workers)
