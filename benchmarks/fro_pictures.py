@@ -31,7 +31,10 @@ from veilkit.types import Split
 PICTURE = ROOT / "docs" / "images" / "fro.jpg"
 SEED, GROUP, LARGEST = 0, 64, 150_000
 CELL, GAP, MARGIN = (168, 84), 6, 118  # height and width of a picture, and the room of the rows' names, in pixels
-ROWS = {"original": "original", "patches": "patches (PRO)", "mixup": "mix-up", "fro": "FRO"}
+ROWS = {
+    "original": "original", "patches": "patches (PRO)", "mixup": "mix-up", "paper": "FRO", "noise": "FRO, ours:",
+    "looks": "from looks", "leaves": "from leaves",
+}  # fmt: skip
 
 
 def main() -> None:
@@ -51,7 +54,7 @@ def main() -> None:
     work, columns, epochs, steps = arguments.work, arguments.columns, arguments.epochs, arguments.steps
     if arguments.quick:
         work, columns, epochs, steps = work / "quick", 3, 1, 2
-    data = arguments.data or generated(work / "people", 8 if arguments.quick else 96)
+    data = arguments.data or generated(work / "people", 16 if arguments.quick else 96)
     if not (data / "generated.json").is_file():
         sys.exit(f"{data} holds no generated people: the docs show nobody else")
     people = load_training_part(data)
@@ -92,13 +95,15 @@ def drawn(people: Split, fro: Fro, work: Path, columns: int, steps: int, group: 
         release = work / method
         protect(people.root, release, method, seed=SEED, names="kept", labels="market")
         rows[method] = [Image.open((release / r.path).with_suffix(".png")).convert("RGB") for r in chosen]
-    method = fro.reconfigured(settings={"assembly.steps": steps})
     wanted = [people.identities[place % len(people.identities)] for place in range(max(group, len(chosen)))]
-    release = method.synthesise(
-        [f"picture {place}" for place in range(len(wanted))], wanted, rng=bind(Randomness.from_seed(SEED), method)
-    )
-    assert release.images is not None
-    rows["fro"] = [Image.fromarray(to_pixels(image)) for image in release.images[:columns]]
+    items = [f"picture {place}" for place in range(len(wanted))]
+    for row in ("paper", "noise", "looks", "leaves"):
+        method = fro.reconfigured("paper", {"assembly.steps": steps})
+        if row != "paper":
+            method = fro.reconfigured("varied", {"kinds": row})
+        made = method.synthesise(items, wanted, rng=bind(Randomness.from_seed(SEED), method)).images
+        assert made is not None
+        rows[row] = [Image.fromarray(to_pixels(image)) for image in made[:columns]]
     return sheet_of({ROWS[name]: rows[name] for name in ROWS})
 
 
