@@ -18,14 +18,13 @@ from torch.utils.hooks import RemovableHandle
 
 from veilkit.configs import check_range
 from veilkit.errors import ConfigError
+from veilkit.methods.beginnings import Start, beginnings
 from veilkit.methods.canvas import Canvas, Limits, Pixels, Spectrum
-from veilkit.methods.leaves import lay
-from veilkit.methods.looks import FEWEST, Looks
+from veilkit.methods.looks import Looks
 from veilkit.rng import Randomness
 
 BatchNorm = (nn.BatchNorm1d, nn.BatchNorm2d, nn.SyncBatchNorm)
 _AT_ONCE = 4  # images whose moments are taken together
-_SOURCES = 8  # mixtures that the leaves of a picture are taken from
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +40,9 @@ class AssemblyConfig:
     images at random by up to so many pixels in each step, flip mirrors them; coarse is the share of the steps that
     are taken at half the size; clip keeps pixels in range after each step; best keeps the step of least loss.
     spectrum: ours. Where positive, not pixels are moved but their Fourier coefficients, which count by their
-    frequency to this negative power (see `canvas`). looks: ours, too. Pictures begin as random mixtures of what the
-    originals have in common (see `looks`) in place of noise. leaves: so many pieces of further mixtures are laid over
-    each of them (see `leaves`).
+    frequency to this negative power (see `canvas`). start: ours, too, but for "noise", with which the paper begins.
+    "looks" are random mixtures of what the originals have in common, "leaves" are mixtures under pieces of others,
+    and "figures" are generated people, for pictures of people from head to foot (see `beginnings`).
     """
 
     temperature: float = 5.0
@@ -63,8 +62,7 @@ class AssemblyConfig:
     clip: bool = False
     best: bool = False
     spectrum: float = 0.0
-    looks: bool = False
-    leaves: int = 0
+    start: Start = "noise"
 
     def __post_init__(self) -> None:
         check_range("temperature", self.temperature, 0.01, 1000)
@@ -77,11 +75,8 @@ class AssemblyConfig:
             raise ConfigError(
                 "spectrum and coarse exclude each other: in a spectrum large shapes come first by themselves"
             )
-        if self.looks and self.coarse:
-            raise ConfigError("looks and coarse exclude each other: looks begin with large shapes")
-        check_range("leaves", self.leaves, 0, 10_000)
-        if self.leaves and not self.looks:
-            raise ConfigError("leaves are pieces of the originals' looks; set looks=true as well, or leaves=0")
+        if self.start != "noise" and self.coarse:
+            raise ConfigError(f"start={self.start} and coarse exclude each other: it begins with large shapes")
         for name in ("alpha", "first_layer", "variation", "energy", "roll"):
             check_range(name, getattr(self, name), 0, 1e6)
         if self.divergence == "printed" and self.softening == 0:
@@ -214,20 +209,14 @@ def assemble(
 
     classifier: frozen, in evaluation mode, images in [0, 1] to logits (N, count); mean, std (3, 1, 1) are its
     input's. Each image starts from N(0, 1) drawn under its item's name; the group's statistics are taken together.
-    looks: of the originals, where the config asks for them.
+    looks: of the originals, where the config begins with them.
     """
     start = torch.stack([rng.child("start", item).normal(3, *size) for item in items])
     labels = soft_labels(classes, count, config.softening)
     limits = ((0 - mean) / std, (1 - mean) / std) if config.clip else None
     begun = None
-    if config.looks:
-        if looks is None:
-            raise ConfigError(
-                "looks=true begins with what the originals have in common, which is not known of this classifier (it "
-                f"was brought along, or trained on fewer than {FEWEST} pictures); train one with `veilkit fit fro`, "
-                "or take a preset that begins with noise, such as spectral"
-            )
-        begun = (_begun(looks, size, config.leaves, rng, items) - mean) / std
+    if config.start != "noise":
+        begun = (beginnings(config.start, size, looks, rng, items) - mean) / std
     coarse = round(config.coarse * config.steps)
     losses: list[float] = []
     best, least = start, math.inf
@@ -255,19 +244,6 @@ def assemble(
             canvas.keep()
         made = best if config.best else canvas.picture().detach()
     return (made * std + mean).clamp(0, 1).contiguous(), losses
-
-
-def _begun(looks: Looks, size: tuple[int, int], leaves: int, rng: Randomness, items: tuple[str, ...]) -> Tensor:
-    """A mixture for each item, (N, 3, *size) in [0, 1], under `leaves` pieces of others."""
-    count = len(looks.axes)
-    mixed = looks.mixed(torch.stack([rng.child("looks", item).normal(count) for item in items]), size)
-    if not leaves:
-        return mixed
-    laid = []
-    for picture, item in zip(mixed, items, strict=True):
-        own = rng.child("leaves", item)
-        laid.append(lay(picture, looks.mixed(own.child("looks").normal(_SOURCES, count), size), leaves, own))
-    return torch.stack(laid)
 
 
 def _canvas(start: Tensor, config: AssemblyConfig, limits: Limits | None, begun: Tensor | None = None) -> Canvas:

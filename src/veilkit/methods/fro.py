@@ -28,12 +28,14 @@ from veilkit.training.reid_config import PLAIN, ReidConfig
 from veilkit.types import Release, Split
 
 POOL = replace(PLAIN, backbone="mobilenetv2", epochs=30)
-Kind: TypeAlias = Literal["noise", "looks", "leaves", "sure-leaves"]
+Kind: TypeAlias = Literal["noise", "looks", "leaves", "sure-leaves", "figures", "sure-figures"]
 KINDS: Mapping[Kind, Mapping[str, Any]] = {
-    "noise": {"looks": False, "leaves": 0, "alpha": 0.2, "rate": 0.05},
-    "looks": {"looks": True, "leaves": 0, "alpha": 3.0, "rate": 0.02},
-    "leaves": {"looks": True, "leaves": 40, "alpha": 3.0, "rate": 0.02},
-    "sure-leaves": {"looks": True, "leaves": 40, "alpha": 0.2, "rate": 0.02},
+    "noise": {"start": "noise", "alpha": 0.2, "rate": 0.05},
+    "looks": {"start": "looks", "alpha": 3.0, "rate": 0.02},
+    "leaves": {"start": "leaves", "alpha": 3.0, "rate": 0.02},
+    "sure-leaves": {"start": "leaves", "alpha": 0.2, "rate": 0.02},
+    "figures": {"start": "figures", "alpha": 3.0, "rate": 0.02},
+    "sure-figures": {"start": "figures", "alpha": 0.2, "rate": 0.02},
 }
 
 
@@ -72,6 +74,7 @@ SPECTRAL = AssemblyConfig(
 LOOKS = replace(SPECTRAL, **KINDS["looks"])
 # A student learns most from pictures that are unlike each other: several kinds, none of which need be the best alone.
 VARIED: tuple[Kind, ...] = ("noise", "looks", "leaves", "noise", "looks", "sure-leaves")
+VARIED_PEOPLE: tuple[Kind, ...] = ("noise", "looks", "figures", "noise", "looks", "sure-figures")
 _LOOKS = "looks."  # what the file's tensors of them begin with
 
 
@@ -88,6 +91,7 @@ class Fro(Synthesiser[FroConfig]):
         "spectral": replace(PAPER, assembly=SPECTRAL),
         "looks": replace(PAPER, assembly=LOOKS),
         "varied": replace(PAPER, assembly=SPECTRAL, kinds=VARIED),
+        "varied-people": replace(PAPER, assembly=SPECTRAL, kinds=VARIED_PEOPLE),
     }
     learns = True
 

@@ -49,7 +49,7 @@ class ShadowStudyConfig:
     epochs: int = 20
     batch: int = 8
     replay: float = 4.0
-    preset: str = "varied"
+    preset: str = "varied-people"
     steps: int = 40
     scale: float = 1.0
     count: int = FEWEST

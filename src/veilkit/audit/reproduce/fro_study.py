@@ -62,7 +62,7 @@ class FroStudyConfig:
     frozen: int = 0
     batch: int = 16
     replay: float = 4.0
-    preset: str = "varied"
+    preset: str = "varied-people"
     paper_scale: float = 0.5
     steps: int = 40
     scales: tuple[float, ...] = (0.5, 1.0, 2.0)
