@@ -33,7 +33,7 @@ SEED, GROUP, LARGEST = 0, 64, 150_000
 CELL, GAP, MARGIN = (168, 84), 6, 118  # height and width of a picture, and the room of the rows' names, in pixels
 ROWS = {
     "original": "original", "patches": "patches (PRO)", "mixup": "mix-up", "paper": "FRO", "noise": "FRO, ours:",
-    "looks": "from looks", "leaves": "from leaves",
+    "looks": "from looks", "leaves": "from leaves", "figures": "from figures",
 }  # fmt: skip
 
 
@@ -97,7 +97,7 @@ def drawn(people: Split, fro: Fro, work: Path, columns: int, steps: int, group: 
         rows[method] = [Image.open((release / r.path).with_suffix(".png")).convert("RGB") for r in chosen]
     wanted = [people.identities[place % len(people.identities)] for place in range(max(group, len(chosen)))]
     items = [f"picture {place}" for place in range(len(wanted))]
-    for row in ("paper", "noise", "looks", "leaves"):
+    for row in ("paper", "noise", "looks", "leaves", "figures"):
         method = fro.reconfigured("paper", {"assembly.steps": steps})
         if row != "paper":
             method = fro.reconfigured("varied", {"kinds": row})

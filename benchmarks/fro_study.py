@@ -6,7 +6,7 @@ takes hours on two cores; stopped, it goes on with the same command. Pool and st
 runs/imagenet-mobilenetv2.safetensors, which models/convert_imagenet.py makes as models/cuhk03_mobilenetv2.md says.
 With --so-far nothing is computed: rows are recorded of the cells that are there.
 
-    VEILKIT_DATA=... python benchmarks/fro_study.py --choose preset=looks replay=4 ... --work DIR
+    VEILKIT_DATA=... python benchmarks/fro_study.py --choose preset=spectral replay=4 ... --work DIR
 
 is for choosing settings: it trains as above but scores pool and student at scale 0.5 or 1 on training people whom
 neither knows, and records nothing. The test people are not looked at. Its cells lie in DIR/choice, since they must
