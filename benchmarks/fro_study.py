@@ -64,7 +64,8 @@ def main() -> None:
     for row in rows(cells):
         record(
             **row, data="CUHK03-NP, detected, 128x64", seed=CONFIG.seed, command=COMMAND,
-            scale=f"{CONFIG.people} people, {CONFIG.backbone}, {CONFIG.steps} steps; official query and gallery",
+            scale=f"{CONFIG.people} people, {CONFIG.backbone}, {CONFIG.preset}, {CONFIG.steps} steps; official query "
+            "and gallery",
         )  # fmt: skip
 
 
@@ -186,7 +187,7 @@ def tables(cells: Mapping[str, Any]) -> str:
     named |= {f"student/{name}": f"student of {text}" for name, text in RIVAL_NAMES.items()}
     lines = [
         f"CUHK03-NP (detected, 128x64): {CONFIG.people} training people, official query and gallery, "
-        f"{CONFIG.backbone}, preset `{CONFIG.preset}`, {CONFIG.steps} steps, replay at temperature {CONFIG.replay:g}, "
+        f"{CONFIG.backbone}, preset `{CONFIG.preset}`, {CONFIG.steps} steps, replay temperature {CONFIG.replay:g}, "
         f"seed {CONFIG.seed}, on a CPU. Intervals of 95 % over people.",
         "",
         "| model | pictures | mAP, % | Rank-1, % | mAP kept, % | Rank-1 kept, % |",

@@ -12,11 +12,12 @@ import torch
 from PIL import Image
 
 from veilkit.datasets.soft_labels import SOFT_LABELS, SoftLabels, read_soft_labels
+from veilkit.datasets.views import MOVES, Views, moved
 from veilkit.errors import ConfigError, DataError
 from veilkit.networks.reid import load_reid
 from veilkit.training.reid import train_network
 from veilkit.training.reid_run import ReidRun
-from veilkit.training.student import STUDENT, load_synthetic, train_student
+from veilkit.training.student import STUDENT, load_synthetic, train_student, views_of
 
 TINY = replace(STUDENT, backbone="osnet-x0.25", size=(32, 16), epochs=2, identities=3, images=8)
 CLASSES = ("blue", "green", "red")
@@ -89,6 +90,75 @@ def test_other_targets_are_another_run(folder: Path, tmp_path: Path) -> None:
     train_network(split, once, work_dir=tmp_path / "work", targets=targets, stream=io.StringIO())
     with pytest.raises(ConfigError, match="targets"):
         train_network(split, once, work_dir=tmp_path / "work", targets=2 * targets, stream=io.StringIO())
+
+
+def red_of_the_left(images: torch.Tensor) -> torch.Tensor:
+    """A teacher who tells mirrored and shifted pictures apart."""
+    left = images[:, :, :, : images.shape[3] // 2].mean((2, 3))
+    return torch.stack([left[:, 0], left[:, 1] - left[:, 2], images.mean((1, 2, 3))], 1)
+
+
+def test_a_picture_is_seen_in_turn_in_each_view_with_the_logits_of_that_view(folder: Path) -> None:
+    split, _ = load_synthetic(folder)
+    generator = torch.Generator().manual_seed(0)
+    pixels = (255 * torch.rand(len(split), 3, 32, 16, generator=generator)).byte()
+    taught = ReidRun(split, TINY, targets=Views.seen_by(red_of_the_left, pixels))
+    taught._pixels = pixels
+    positions = np.array([3, 4, 5, 12, 20])
+    seen = set()
+    for epoch in range(len(MOVES)):
+        taught.epoch = epoch
+        logits = red_of_the_left(taught._varied(positions, 0))
+        assert taught._identity_loss(logits, positions).item() == pytest.approx(0, abs=1e-6)
+        seen.add(tuple(logits[0].tolist()))
+    assert len(seen) == len(MOVES)
+
+
+def test_the_student_comes_to_agree_with_its_teacher_in_all_views(folder: Path) -> None:
+    split, targets = load_synthetic(folder)
+    views = Views(MOVES, np.stack([targets.numpy()] * len(MOVES)))
+    run = ReidRun(split, replace(TINY, rate=3e-3), targets=views)
+    first, *_, last = (run.step(step, run.batches(step)[0], 0.0) for step in range(16))
+    assert last < 0.25 * first
+
+
+def test_views_are_part_of_the_file_and_go_with_their_pictures(folder: Path) -> None:
+    split, targets = load_synthetic(folder)
+    assert views_of(split, targets) is targets
+    labels = read_soft_labels(folder)
+    assert labels is not None
+    moves = MOVES[:3]
+    many = np.stack([labels.logits + 10 * turn for turn in range(3)])
+    (folder / SOFT_LABELS).write_bytes(replace(labels, views=Views(moves, many)).encode())
+    some = replace(split, records=split.records[5:9])
+    found = views_of(some, targets[5:9])
+    assert isinstance(found, Views)
+    np.testing.assert_array_equal(found.moves, moves)
+    for turn in range(3):
+        np.testing.assert_allclose(found.logits[turn], targets[5:9].numpy() + 10 * turn, atol=0.02)
+
+
+def test_views_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(DataError, match=r"\(views, 3\)"):
+        Views(MOVES[:, :2], np.zeros((8, 1, 1), np.float32))
+    with pytest.raises(DataError, match=r"\(8, pictures, classes\)"):
+        Views(MOVES, np.zeros((7, 1, 1), np.float32))
+    with pytest.raises(DataError, match="for each view"):
+        SoftLabels(("a.png",), ("x",), np.zeros((1, 1), np.float32), Views(MOVES, np.zeros((8, 2, 1), np.float32)))
+
+
+@pytest.mark.parametrize("move", [(0, 0.25, 0.125), (1, -0.25, 0), (0, 0, -0.125), (0, 2, 0)])
+def test_a_moved_picture_is_mirrored_and_shifted_into_black(move: tuple[float, float, float]) -> None:
+    images = 0.1 + 0.9 * torch.rand(2, 3, 8, 4, generator=torch.Generator().manual_seed(0))
+    found = moved(images, np.array(move, np.float32))
+    down, right = round(8 * move[1]), round(8 * move[2])
+    for row in range(8):
+        for column in range(4):
+            source = (row - down, column - right)
+            inside = 0 <= source[0] < 8 and 0 <= source[1] < 4
+            place = (source[0], 3 - source[1] if move[0] else source[1])
+            expected = images[:, :, place[0], place[1]] if inside else torch.zeros(2, 3)
+            assert torch.equal(found[:, :, row, column], expected)
 
 
 def test_what_does_not_fit_is_refused(folder: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import typer
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from veilkit.datasets.views import Views
     from veilkit.types import Split
 
 app = typer.Typer(help="Train an expert.", no_args_is_help=True)
@@ -97,24 +98,30 @@ def student(
     import torch
 
     from veilkit.configs import parse_settings, with_settings
-    from veilkit.training.student import STUDENT, load_synthetic, train_student
+    from veilkit.datasets.views import Views
+    from veilkit.training.student import STUDENT, load_synthetic, train_student, views_of
 
     torch.set_num_threads(threads)
     changes = {**parse_settings(settings or []), "seed": seed} | ({"backbone": backbone} if backbone else {})
     config = with_settings(STUDENT, changes)
-    split, targets = load_synthetic(synthetic) if teacher is None else _taught(synthetic, teacher, labels)
+    targets: Tensor | Views
+    if teacher is None:
+        split, logits = load_synthetic(synthetic)
+        targets = views_of(split, logits)
+    else:
+        split, targets = _taught(synthetic, teacher, labels)
+    classes = targets.logits.shape[2] if isinstance(targets, Views) else targets.shape[1]
     trained = train_student(split, targets, config, out, work_dir=work_dir or Path("runs") / out.stem, init=init)
-    typer.echo(
-        f"A student of {len(split)} pictures and {targets.shape[1]} classes is {out} (SHA-256 {trained.sha256})"
-    )
+    typer.echo(f"A student of {len(split)} pictures and {classes} classes is {out} (SHA-256 {trained.sha256})")
 
 
-def _taught(folder: Path, teacher: Path, labels: str) -> tuple[Split, Tensor]:
-    """Any labelled folder, and the logits of a pool on its pictures."""
+def _taught(folder: Path, teacher: Path, labels: str) -> tuple[Split, Views]:
+    """Any labelled folder, and the logits of a pool on views of its pictures."""
     from veilkit.datasets.labelled import load_training_part
+    from veilkit.datasets.views import Views
     from veilkit.methods.fro import Fro
     from veilkit.training.pixels import read_pixels
 
     pool = Fro.load(teacher).pool
     split = load_training_part(folder, labels)
-    return split, pool.logits(read_pixels(split, pool.size).float().div(255))
+    return split, Views.seen_by(pool.logits, read_pixels(split, pool.size))

@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from veilkit.datasets.folder import walk
 from veilkit.datasets.labels import labeller
 from veilkit.datasets.soft_labels import SOFT_LABELS, SoftLabels
+from veilkit.datasets.views import MOVES, Views, views_logits
 from veilkit.errors import DataError
 from veilkit.methods import Synthesiser
 from veilkit.pipeline.key import Key
@@ -77,7 +79,7 @@ def write_soft_labels(
 ) -> tuple[str, str]:
     """Write the classifier's logits on the pictures as they were saved; returns the file's name and SHA-256."""
     files = [entry.output for entry in ledger.entries("done", present=False)]
-    parts = []
+    parts: list[NDArray[np.float32]] = []
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # the number of threads may change the last bits
     try:
@@ -86,17 +88,18 @@ def write_soft_labels(
                 part = files[start : start + _BATCH]
                 pixels = np.stack([decode(read_bytes(destination / file, Limits()), Limits()) for file in part])
                 images = torch.from_numpy(pixels).permute(0, 3, 1, 2).float().div(255)
-                parts.append(method.soft_labels(images).numpy())
+                parts.append(views_logits(method.soft_labels, images))
                 progress.advance(len(part))
     finally:
         torch.set_num_threads(threads)
     classes = tuple(class_name(person, secret, names) for person in method.classes)
-    logits = np.concatenate(parts) if parts else np.empty((0, len(classes)), np.float32)
+    logits = np.concatenate(parts, axis=1) if parts else np.empty((len(MOVES), 0, len(classes)), np.float32)
     order = np.argsort(np.array(classes))  # the classifier's own order is that of the people's names
     data = SoftLabels(
         tuple(os.fsencode(file).decode("utf-8", "replace") for file in files),
         tuple(classes[index] for index in order),
-        logits[:, order],
+        logits[0][:, order],  # the first view is the picture at rest
+        Views(MOVES, logits[:, :, order]),
     ).encode()
     write_atomically(destination / SOFT_LABELS, data, scratch)
     return SOFT_LABELS, sha256(data)

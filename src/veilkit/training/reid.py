@@ -12,6 +12,7 @@ from typing import TextIO
 
 from torch import Tensor
 
+from veilkit.datasets.views import Views
 from veilkit.errors import ConfigError
 from veilkit.networks.reid import ReidNetwork, save_reid
 from veilkit.progress import Progress
@@ -52,7 +53,7 @@ def train_reid(
     *,
     work_dir: Path,
     init: Path | None = None,
-    targets: Tensor | None = None,
+    targets: Tensor | Views | None = None,
     validation: float = 0.0,
     validate_every: int = 5,
     half: bool = True,
@@ -75,7 +76,7 @@ def train_network(
     *,
     work_dir: Path,
     init: Path | None = None,
-    targets: Tensor | None = None,
+    targets: Tensor | Views | None = None,
     validation: float = 0.0,
     validate_every: int = 5,
     stream: TextIO | None = None,
@@ -83,9 +84,9 @@ def train_network(
     """Train on the labelled people of `train`; the network comes with its classifier, people in sorted order.
 
     work_dir: where the state is kept after each epoch; a run found there goes on, provided it is the same one.
-    init: a backbone file (see models/convert_imagenet.py). targets: a teacher's logits (N, C) on the images, which
-    are matched in place of the labels. validation: share of the people that is set aside to watch Rank-1 and mAP
-    every `validate_every` epochs.
+    init: a backbone file (see models/convert_imagenet.py). targets: a teacher's logits (N, C) on the images, or its
+    views of them, which are matched in place of the labels. validation: share of the people that is set aside to
+    watch Rank-1 and mAP every `validate_every` epochs.
     """
     if targets is not None and validation:
         raise ConfigError("with soft targets no people can be set aside for validation: the teacher knows them all")

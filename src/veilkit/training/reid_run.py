@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from veilkit.checkpoint import load_checkpoint, load_weights, save_checkpoint
 from veilkit.datasets.augment import augment
 from veilkit.datasets.sampler import PKSampler
+from veilkit.datasets.views import Views, moved
 from veilkit.errors import CheckpointError, ConfigError, DataError
 from veilkit.networks.backbones import BACKBONE_KIND
 from veilkit.networks.losses import Centres, weighted_regularised_triplet
@@ -36,11 +37,11 @@ class ReidRun:
     """A run between two epochs, `epoch` of which are done.
 
     targets: logits (N, C) of a teacher on each image of `train`, to be matched in place of the labels, which then
-    only fill the batches.
+    only fill the batches; or its views, which the images then take in turn and are not varied otherwise.
     """
 
     def __init__(
-        self, train: Split, config: ReidConfig, init: Path | None = None, targets: Tensor | None = None
+        self, train: Split, config: ReidConfig, init: Path | None = None, targets: Tensor | Views | None = None
     ) -> None:
         if any(record.identity is None for record in train.records):
             raise DataError(f"expected an identity for each image of the {train.name!r} split, but some have none")
@@ -49,16 +50,22 @@ class ReidRun:
                 f"frozen={config.frozen} keeps the first parts of the backbone as they start, "
                 "which needs weights to start from; give some, or set frozen to 0"
             )
-        if targets is not None and (targets.ndim != 2 or len(targets) != len(train)):
-            raise DataError(f"expected soft targets of shape ({len(train)}, classes), but got {tuple(targets.shape)}")
+        known = torch.from_numpy(targets.logits) if isinstance(targets, Views) else targets
+        if known is not None and known.ndim == 2:
+            known = known[None]  # one view, at rest
+        if known is not None and (known.ndim != 3 or known.shape[1] != len(train)):
+            raise DataError(
+                f"expected soft targets of shape ({len(train)}, classes), but got {tuple(known.shape[1:])}"
+            )
         people = {name: label for label, name in enumerate(train.identities)}
-        classes = len(people) if targets is None else targets.shape[1]
+        classes = len(people) if known is None else known.shape[2]
         self.config = config
         self.epoch = 0
         self._steps = 0
         self._rng = Randomness.from_seed(config.seed).child("reid")
         self._labels = torch.tensor([people[str(record.identity)] for record in train.records])
-        self._targets = targets
+        self._targets = known  # (views, N, C)
+        self._moves = targets.moves if isinstance(targets, Views) else None
         self._pixels = read_pixels(train, config.stored or config.size)
         self._sampler = PKSampler(tuple(self._labels.tolist()), config.identities, config.images)
         self._schedule = Schedule(config.epochs, config.warmup, config.decay)
@@ -67,8 +74,10 @@ class ReidRun:
             self._network = ReidNetwork(_network_config(config, classes))
             self._centres = Centres(classes, config.reduced or self._network.backbone.channels)
         self._fingerprint = _fingerprint(train, config)
-        if targets is not None:
-            self._fingerprint["targets"] = hashlib.sha256(targets.float().contiguous().numpy().tobytes()).hexdigest()
+        if known is not None:
+            held = hashlib.sha256(known.float().contiguous().numpy().tobytes())
+            held.update(b"" if self._moves is None else self._moves.tobytes())
+            self._fingerprint["targets"] = held.hexdigest()
         if init is not None:
             self._fingerprint["init"] = _start_from(self._network, init, config.backbone)
         channels_last(self._network)
@@ -87,7 +96,7 @@ class ReidRun:
         factor = self._schedule.factor(self.epoch + progress)
         for group in self._adam.param_groups:
             group["lr"] = config.rate * factor * group["scale"]
-        images = augment(self._pixels[positions], config.augment, self._rng.child("augment", self.epoch, step))
+        images = self._varied(positions, step)
         labels = self._labels[positions]
         self._train_mode()
         output = self._network(images, config.size_at(self.epoch))
@@ -109,6 +118,21 @@ class ReidRun:
         self._average.update(self._network, self._steps)
         self._steps += 1
         return loss.item()
+
+    def _varied(self, positions: NDArray[np.int64], step: int) -> Tensor:
+        pixels = self._pixels[positions]
+        if self._moves is None:
+            return augment(pixels, self.config.augment, self._rng.child("augment", self.epoch, step))
+        images = pixels.float().div_(255)
+        turns = self._turns(positions)
+        for turn in np.unique(turns):
+            chosen = torch.from_numpy(np.flatnonzero(turns == turn))
+            images[chosen] = moved(images[chosen], self._moves[turn])
+        return images
+
+    def _turns(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Which view each picture is seen in: another one in each epoch, and different ones in one batch."""
+        return (positions + self.epoch) % (1 if self._moves is None else len(self._moves))
 
     def finished(self) -> ReidNetwork:
         """The network to keep, in evaluation mode: averaged and projected where the recipe asks for it."""
@@ -155,7 +179,7 @@ class ReidRun:
         """Cross-entropy to the labels, or the divergence KL(teacher || student) from the soft targets."""
         config = self.config
         if self._targets is not None:
-            teacher = (self._targets[positions] / config.temperature).log_softmax(1)
+            teacher = (self._targets[self._turns(positions), positions] / config.temperature).log_softmax(1)
             student = (logits / config.temperature).log_softmax(1)
             return F.kl_div(student, teacher, reduction="batchmean", log_target=True) * config.temperature**2
         labels = self._labels[positions]

@@ -12,6 +12,7 @@ from torch import Tensor
 from veilkit.datasets.augment import AugmentConfig
 from veilkit.datasets.folder import load_folder
 from veilkit.datasets.soft_labels import SOFT_LABELS, read_soft_labels
+from veilkit.datasets.views import Views
 from veilkit.errors import DataError
 from veilkit.training.reid import ReidTraining, train_reid
 from veilkit.training.reid_config import PLAIN, ReidConfig
@@ -33,9 +34,16 @@ def load_synthetic(folder: Path) -> tuple[Split, Tensor]:
     return split, torch.from_numpy(labels.of([record.path for record in split.records]))
 
 
+def views_of(split: Split, targets: Tensor) -> Tensor | Views:
+    """What a student of some pictures of a synthetic folder is told: its views of them, or else just `targets`."""
+    labels = read_soft_labels(split.root)
+    views = None if labels is None else labels.views_of([record.path for record in split.records])
+    return targets if views is None else views
+
+
 def train_student(
     split: Split,
-    targets: Tensor,
+    targets: Tensor | Views,
     config: ReidConfig,
     out: Path,
     *,
@@ -43,5 +51,8 @@ def train_student(
     init: Path | None = None,
     stream: TextIO | None = None,
 ) -> ReidTraining:
-    """Train a student on `split` by KL(teacher || student) and write it as an expert; resumable as `train_reid`."""
+    """Train a student on `split` by KL(teacher || student) and write it as an expert; resumable as `train_reid`.
+
+    targets: a teacher's views, or its logits (N, C) on the pictures at rest, which are then varied at random.
+    """
     return train_reid(split, config, out, work_dir=work_dir, init=init, targets=targets, stream=stream)

@@ -14,6 +14,7 @@ from veilkit.audit.reproduce.cells import Cells
 from veilkit.audit.reproduce.face_data import same_class_pairs, split_people, write_middles
 from veilkit.audit.reproduce.face_verification import RATES, verify
 from veilkit.datasets.lfw import Lfw
+from veilkit.datasets.views import Views
 from veilkit.errors import ConfigError
 from veilkit.methods.fro import Fro, FroConfig
 from veilkit.metrics import ssim
@@ -23,7 +24,7 @@ from veilkit.rng import Randomness
 from veilkit.training.pixels import read_pixels
 from veilkit.training.reid_config import PLAIN, ReidConfig
 from veilkit.training.schedule import Decay
-from veilkit.training.student import load_synthetic, train_student
+from veilkit.training.student import load_synthetic, train_student, views_of
 from veilkit.types import Split
 
 
@@ -193,10 +194,11 @@ class _Faces:
             assert network is not None
             return len(originals), network
         if model == "student":
-            split, targets = self._synthetic()
+            split, logits = self._synthetic()
+            targets = views_of(split, logits)
         else:
             split = originals
-            targets = self._fro().pool.logits(read_pixels(split, self.config.size).float().div(255))
+            targets = Views.seen_by(self._fro().pool.logits, read_pixels(split, self.config.size))
         out = self.folder / "students" / f"{model}.safetensors"
         out.parent.mkdir(exist_ok=True)
         if not out.exists():

@@ -27,7 +27,7 @@ from veilkit.networks.reid import load_reid
 from veilkit.pipeline.protect import protect
 from veilkit.rng import Randomness
 from veilkit.training.reid_config import PLAIN, ReidConfig
-from veilkit.training.student import load_synthetic, train_student
+from veilkit.training.student import load_synthetic, train_student, views_of
 from veilkit.types import Record, Split
 
 BY_SHADOWS = ("membership_shadows_person", "membership_shadows_picture")
@@ -165,7 +165,9 @@ def _run(
     made, targets = load_synthetic(release)
     if not student.exists():
         recipe = replace(recipe, temperature=config.replay)
-        train_student(made, targets, recipe, student, work_dir=folder / "work" / name / "student", init=init)
+        train_student(
+            made, views_of(made, targets), recipe, student, work_dir=folder / "work" / name / "student", init=init
+        )
     shutil.rmtree(folder / "work" / name, ignore_errors=True)
     return made, targets, student
 

@@ -19,6 +19,7 @@ from veilkit.audit.reproduce.fro_shadows import ShadowStudyConfig, shadow_attack
 from veilkit.datasets.folder import load_folder
 from veilkit.datasets.labelled import first_people
 from veilkit.datasets.market1501 import Market1501
+from veilkit.datasets.views import Views
 from veilkit.errors import ConfigError
 from veilkit.experts import Embedder
 from veilkit.methods.fro import Fro, FroConfig
@@ -30,7 +31,7 @@ from veilkit.training.pixels import read_pixels
 from veilkit.training.reid_config import PLAIN, ReidConfig
 from veilkit.training.retrieval import embed_pixels, evaluate_reid
 from veilkit.training.schedule import Decay
-from veilkit.training.student import load_synthetic, train_student
+from veilkit.training.student import load_synthetic, train_student, views_of
 from veilkit.types import Role, Split
 
 RIVALS = ("patches", "mixup", "noise")
@@ -281,9 +282,11 @@ class FroStudy:
         out.parent.mkdir(exist_ok=True)
         if not out.exists():
             if targets is None:
-                targets = self._fro().pool.logits(read_pixels(split, self.config.size).float().div(255))
+                told: Tensor | Views = Views.seen_by(self._fro().pool.logits, read_pixels(split, self.config.size))
+            else:
+                told = views_of(split, targets)
             recipe = replace(self._recipe, temperature=replay or self.config.replay)
-            train_student(split, targets, recipe, out, work_dir=self.folder / "work" / name, init=self._init)
+            train_student(split, told, recipe, out, work_dir=self.folder / "work" / name, init=self._init)
         return {"pictures": len(split), **self._scored(load_reid(out))}
 
     def _network(self, model: str) -> ReidNetwork:
