@@ -14,6 +14,7 @@ import torch
 from tests.conftest import tree
 from tests.methods.pools import tiny_fro
 from veilkit.datasets.soft_labels import SOFT_LABELS, read_soft_labels
+from veilkit.datasets.views import MOVES, moved
 from veilkit.errors import DataError, UsageError
 from veilkit.methods import METHODS, Synthesiser, bind
 from veilkit.pipeline.protect import protect
@@ -148,6 +149,30 @@ def test_soft_labels_are_the_logits_on_the_saved_files(
     images = torch.from_numpy(np.stack(pixels)).permute(0, 3, 1, 2).float() / 255
     expected = type(method).load(model).soft_labels(images).numpy()
     np.testing.assert_allclose(labels.logits, expected, atol=1e-4)
+    assert labels.views is not None
+    np.testing.assert_array_equal(labels.views.moves, MOVES)
+    for move, seen in zip(MOVES, labels.views.logits, strict=True):
+        of_view = type(method).load(model).soft_labels(moved(images, move)).numpy()
+        np.testing.assert_allclose(seen, of_view, atol=1e-3 + 1e-3 * abs(of_view).max())  # 16 bits
+
+
+def test_labels_of_a_finished_release_are_made_again_only_if_they_were_changed(
+    method: Synthesiser, model: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "release"
+    asked = []
+    given = type(method).soft_labels
+    monkeypatch.setattr(
+        type(method), "soft_labels", lambda self, images: asked.append(len(images)) or given(self, images)
+    )
+    protect(folder, target, method.name, model=model, seed=4, workers=0)
+    whole, once = tree(target), len(asked)
+    assert once > 0
+    protect(folder, target, method.name, model=model, seed=4, workers=0)
+    assert (tree(target), len(asked)) == (whole, once)
+    (target / SOFT_LABELS).write_bytes(b"something else")
+    protect(folder, target, method.name, model=model, seed=4, workers=0)
+    assert (tree(target), len(asked)) == (whole, 2 * once)
 
 
 def test_a_model_is_asked_for(method: Synthesiser, folder: Path, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from veilkit.errors import DataError
 from veilkit.methods import Synthesiser
 from veilkit.pipeline.key import Key
 from veilkit.pipeline.ledger import Entry, Ledger
+from veilkit.pipeline.manifest import SUMS, read_sums
 from veilkit.pipeline.naming import RESERVED, Names
 from veilkit.pipeline.reading import Limits, decode, read_bytes, sha256
 from veilkit.pipeline.work import Task
@@ -74,11 +75,27 @@ def grouped_tasks(ledger: Ledger) -> Iterator[Task]:
         yield Task(tuple(entry for _, entry in sorted(members, key=lambda each: each[0])))
 
 
+def _kept_labels(made: Mapping[str, str], destination: Path) -> str | None:
+    """The SHA-256 of the labels that are there, if the release was finished with just these pictures and labels."""
+    sums, labels = destination / SUMS, destination / SOFT_LABELS
+    if not sums.is_file() or not labels.is_file():
+        return None
+    held = dict(read_sums(sums))
+    kept = held.pop(SOFT_LABELS, None)
+    return kept if held == made and sha256(labels.read_bytes()) == kept else None
+
+
 def write_soft_labels(
     method: Synthesiser[Any], ledger: Ledger, secret: Key, names: Names, destination: Path, scratch: Path
 ) -> tuple[str, str]:
-    """Write the classifier's logits on the pictures as they were saved; returns the file's name and SHA-256."""
-    files = [entry.output for entry in ledger.entries("done", present=False)]
+    """Write the classifier's logits on the pictures as they were saved; returns the file's name and SHA-256.
+
+    Where the release was finished before with just these pictures, its labels are kept.
+    """
+    made = {entry.output: entry.output_sha256 or "" for entry in ledger.entries("done", present=False)}
+    if kept := _kept_labels(made, destination):
+        return SOFT_LABELS, kept
+    files = list(made)
     parts: list[NDArray[np.float32]] = []
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # the number of threads may change the last bits
