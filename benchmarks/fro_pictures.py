@@ -32,8 +32,8 @@ PICTURE = ROOT / "docs" / "images" / "fro.jpg"
 SEED, GROUP, LARGEST = 0, 64, 150_000
 CELL, GAP, MARGIN = (168, 84), 6, 118  # height and width of a picture, and the room of the rows' names, in pixels
 ROWS = {
-    "original": "original", "patches": "patches (PRO)", "mixup": "mix-up", "paper": "FRO, paper", "noise": "from noise",
-    "looks": "from looks", "leaves": "from leaves", "figures": "from figures",
+    "original": "original", "patches": "patches (PRO)", "mixup": "mix-up", "paper": "FRO, paper",
+    "noise": "from noise", "looks": "from looks", "leaves": "from leaves", "figures": "from figures",
 }  # fmt: skip
 
 
