@@ -43,8 +43,8 @@ from veilkit.types import Record, Split
 
 TINY = PixelFadeStudyConfig(
     people=5, queries=1, gallery=2, public_people=5, public_pictures=2, methods=(OURS, "released", "avih", "blur"),
-    steps=10, updates=6, batch=4, width=4, attacks=("averaging", "feature_decoder"), averaged=6, counts=(1, 2),
-    grid_people=4, noise_weights=(1.0,), objectives=("noise",), amplitudes=(0.1,), l1_weights=(10.0,),
+    steps=10, own_steps=10, updates=6, batch=4, width=4, attacks=("averaging", "feature_decoder"), averaged=6,
+    counts=(1, 2), grid_people=4, noise_weights=(1.0,), objectives=("noise",), amplitudes=(0.1,), l1_weights=(10.0,),
     grid_steps=(10,), step_sizes=(0.01,), thresholds=(0.03,), masks=(5,), own_thresholds=(0.5,),
 )  # fmt: skip
 

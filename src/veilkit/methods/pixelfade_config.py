@@ -38,7 +38,7 @@ class PixelFadeConfig(ExpertSettings):
     """
 
     optimisation: Literal["approach", "replace", "perturb", "l1"] = "approach"
-    steps: int = 100
+    steps: int = 250
     finish: int = 0
     threshold: float = 0.05
     threshold_kind: Literal["relative", "paper", "mean"] = "relative"
@@ -93,9 +93,10 @@ class PixelFadeConfig(ExpertSettings):
 
 
 PAPER = PixelFadeConfig(
-    optimisation="replace", threshold=0.03, threshold_kind="paper", space="expert", noise="afresh", finish=10
-)
+    optimisation="replace", steps=100, threshold=0.03, threshold_kind="paper", space="expert", noise="afresh",
+    finish=10,
+)  # fmt: skip
 RELEASED = PixelFadeConfig(
-    optimisation="replace", threshold=0.03, threshold_kind="mean", space="expert", noise="once", clamp="image",
-    every_step=True, unmet_step=0.04, normalise="mean_abs", finish=10,
+    optimisation="replace", steps=100, threshold=0.03, threshold_kind="mean", space="expert", noise="once",
+    clamp="image", every_step=True, unmet_step=0.04, normalise="mean_abs", finish=10,
 )  # fmt: skip

@@ -52,7 +52,8 @@ class PixelFadeStudyConfig:
 
     queries, gallery: pictures of each of them, cameras in turn. public_people, public_pictures: of the training part,
     the first by name and pictures of each; attackers may protect these and learn from them, and the expert's spread
-    is measured on them. methods: names of `RELEASES`. steps: of PixelFade and AVIH alike.
+    is measured on them. methods: names of `RELEASES`. steps: of AVIH and of PixelFade as printed and as released;
+    own_steps: of ours, at most, since it stops where the constraint holds.
 
     updates, batch: of every attacker who trains a network. width: of recovery networks and of those that mark people.
     attacks: on ours, beside recovery and outline. averaged: so many pictures are protected again, as often as the
@@ -69,6 +70,7 @@ class PixelFadeStudyConfig:
     public_pictures: int = 4
     methods: tuple[str, ...] = (OURS, "paper", "released", "avih", "pixelate", "blur", "noise")
     steps: int = 100
+    own_steps: int = 250
     updates: int = 500
     batch: int = 16
     width: int = 16
@@ -187,7 +189,7 @@ def _points(config: PixelFadeStudyConfig) -> list[tuple[str, str, str, Variant]]
         found.append((axis, value, "base" if same else f"{axis.replace(' ', '-')}-{value}", variant))
     found += [
         ("own threshold", f"{value:g}", f"own-threshold-{value:g}",
-         Variant("pixelfade", None, {**common, "threshold": value}))
+         Variant("pixelfade", None, {"steps": config.own_steps, "threshold": value}))
         for value in config.own_thresholds
     ]  # fmt: skip
     return found

@@ -203,7 +203,9 @@ class PixelFadeStudy:
         """The variant for the study's expert, calibrated on public people; the controls as they are."""
         if not variant.bound:
             return variant
-        common: dict[str, object] = {"expert": self._expert, "steps": self.config.steps}
+        own = variant.method == RELEASES[OURS].method and variant.preset == RELEASES[OURS].preset
+        steps = self.config.own_steps if own else self.config.steps
+        common: dict[str, object] = {"expert": self._expert, "steps": steps}
         return replace(variant, settings={**common, "spread": self.spread()["spread"], **variant.settings})
 
     def _protected(self, name: str, variant: Variant, subject: Subject) -> Released:
