@@ -24,7 +24,9 @@ from veilkit.types import Record, Split
 TINY = FroStudyConfig(
     people=8, backbone="osnet-x0.25", size=(32, 16), epochs=1, batch=4, preset="paper", steps=2, scales=(0.5, 1.0),
     temperatures=(5.0,), softenings=(0.2,), ratios=(0.7,), clusters=4, pairs=8, grid_people=4,
-    shadows=ShadowStudyConfig(people=2, pictures=2, size=(32, 16), epochs=1, batch=2, preset="paper", steps=1),
+    shadows=ShadowStudyConfig(
+        people=2, pictures=2, backbone="osnet-x0.25", size=(32, 16), epochs=1, batch=2, preset="paper", steps=1
+    ),
 )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from veilkit.types import Record, Split
 
 PEOPLE, SIZE = 12, (32, 16)
 TINY = ShadowStudyConfig(
-    people=4, pictures=2, size=SIZE, epochs=1, batch=2, preset="paper", steps=1
+    people=4, pictures=2, backbone="osnet-x0.25", size=SIZE, epochs=1, batch=2, preset="paper", steps=1
 )  # four people who are trained on, with two pictures each
 
 
@@ -140,6 +140,7 @@ def test_shadows_are_trained_once_and_found_again(tmp_path: Path) -> None:
         assert evidence["scores"][0]["metric"] == "AUC"
         assert "student, LiRA" in evidence["scores"][0]["note"]
         assert evidence["chance"]["AUC"] == 0.5
+        assert any("of its own training pictures, where 90% are due" in why for why in evidence["invalid"])
     kept = [*folder.glob("pools/*"), *folder.glob("students/*"), *folder.glob("releases/*/*/*.png")]
     assert len(list(folder.glob("students/*.safetensors"))) == 1 + TINY.count
     assert len(list(folder.glob("releases/*/*/*.png"))) == (1 + TINY.count) * 8
@@ -148,5 +149,7 @@ def test_shadows_are_trained_once_and_found_again(tmp_path: Path) -> None:
     assert shadow_attack(parts, TINY, recogniser, folder) == found
     changed = [file for file in kept if file.stat().st_mtime_ns != times[file]]
     assert len(changed) == 1
+    trusting = shadow_attack(parts, replace(TINY, knows=0.0), recogniser, folder)
+    assert not any("training pictures" in why for each in trusting.values() for why in each["invalid"])
     shadow_attack(parts, replace(TINY, steps=2), recogniser, folder)  # another study mixes with nothing of this one
     assert len(list(folder.glob("students/*.safetensors"))) == 2 * (1 + TINY.count)

@@ -220,7 +220,7 @@ class FroStudy:
         def compute() -> dict[str, Any]:
             config = self.config.shadows
             return shadow_attack(
-                shadow_parts(self.data.train, config), config, self.judge, self.folder / "shadows",
+                shadow_parts(self.data.train, config), config, self.judge, self.folder / "shadows", init=self._init,
                 workers=self._workers, seed=self.config.seed,
             )  # fmt: skip
 
