@@ -133,6 +133,17 @@ def with_figures(text: str, rows: list[dict[str, Any]]) -> str:
     return _MARK.sub(fill, text)
 
 
+def put(page: Path, name: str, text: str) -> None:
+    """Print `text`, and put it on a page between the marks `<!-- NAME tables -->` and `<!-- /NAME tables -->`."""
+    print(text)
+    opening, closing = f"<!-- {name} tables -->", f"<!-- /{name} tables -->"
+    head, found, rest = page.read_text(encoding="utf-8").partition(opening)
+    _, closed, tail = rest.partition(closing)
+    if not found or not closed:
+        sys.exit(f"{page.name} has no place between {opening} and {closing}")
+    page.write_text(f"{head}{opening}\n{text}\n{closing}{tail}", encoding="utf-8")
+
+
 def table(rows: list[dict[str, Any]]) -> str:
     lines = []
     for row in rows:

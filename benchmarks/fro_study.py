@@ -26,7 +26,7 @@ from typing import Any
 
 import torch
 
-from claims import ROOT, record
+from claims import ROOT, put, record
 from controls_table import independent_judge, sources
 from veilkit.audit.reproduce.cells import Cells
 from veilkit.audit.reproduce.fro_report import run_study
@@ -43,7 +43,7 @@ COMMAND = "VEILKIT_DATA=... python benchmarks/fro_study.py"
 REPORT = ROOT / "benchmarks" / "results" / "fro.md"
 KEPT = {"mAP": 65, "rank-1": 75}
 RIVAL_NAMES = {"patches": "PRO", "mixup": "mix-up", "noise": "noise"}
-PAGE, MARKS = ROOT / "docs" / "methods" / "fro.md", ("<!-- fro tables -->", "<!-- /fro tables -->")
+PAGE = ROOT / "docs" / "methods" / "fro.md"
 CHOSEN_BY = 200  # training people on whom settings are scored
 
 
@@ -60,7 +60,7 @@ def main() -> None:
         if held["settings"] != json.loads(json.dumps(asdict(CONFIG))):
             sys.exit(f"{file} was computed under other settings; name another folder with --work")
         cells[held["cell"]] = held["result"]
-    show(tables(cells))
+    put(PAGE, "fro", tables(cells))
     for row in rows(cells):
         record(
             **row, data="CUHK03-NP, detected, 128x64", seed=CONFIG.seed, command=COMMAND,
@@ -215,17 +215,6 @@ def tables(cells: Mapping[str, Any]) -> str:
             model, seen = name.split("/")[1:]
             lines.append(f"| {_release(model)} | {_release(seen)} | {cell['silhouette']:.3f} | {cell['ari']:.3f} |")
     return "\n".join(lines)
-
-
-def show(text: str) -> None:
-    """Print the tables, and put them on the method's page."""
-    print(text)
-    page = PAGE.read_text(encoding="utf-8")
-    head, found, rest = page.partition(MARKS[0])
-    _, closed, tail = rest.partition(MARKS[1])
-    if not found or not closed:
-        sys.exit(f"{PAGE.relative_to(ROOT)} has no place between {MARKS[0]} and {MARKS[1]}")
-    PAGE.write_text(f"{head}{MARKS[0]}\n{text}\n{MARKS[1]}{tail}", encoding="utf-8")
 
 
 def _attacked(name: str, attack: Mapping[str, Any]) -> list[str]:

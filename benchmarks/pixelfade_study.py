@@ -5,7 +5,7 @@
 takes hours on two cores; stopped, it goes on with the same command. Needs the research data and the judge as
 benchmarks/controls_table.py does; the authorised expert is models/cuhk03_mobilenetv2.safetensors. Releases, cells and
 sheets of pictures stay in runs/pixelfade, the tables go to benchmarks/results/pixelfade.md.
-With --so-far nothing is computed: rows are recorded of the cells that are there.
+With --so-far nothing is computed: rows and the tables of docs/methods/ are written of the cells that are there.
 """
 
 from __future__ import annotations
@@ -21,13 +21,32 @@ from typing import Any
 
 import torch
 
-from claims import ROOT, record
+from claims import ROOT, put, record
 from controls_table import independent_judge, sources
 from veilkit.audit.cache import Cache
 from veilkit.audit.reproduce.cells import Cells
-from veilkit.audit.reproduce.pixelfade_plan import FLOOR, ORDER, OURS, PixelFadeStudyConfig, study_settings
+from veilkit.audit.reproduce.pixelfade_plan import (
+    FLOOR,
+    ORDER,
+    OURS,
+    PixelFadeStudyConfig,
+    grid_points,
+    study_settings,
+)
 from veilkit.audit.reproduce.pixelfade_report import run_study
 from veilkit.audit.reproduce.pixelfade_study import PixelFadeStudy
+from veilkit.audit.reproduce.pixelfade_tables import (
+    AXES,
+    attacks_table,
+    axis_tables,
+    backbones_table,
+    differences,
+    kept_table,
+    matching_table,
+    mean_image,
+    outlines_table,
+    recovered_table,
+)
 from veilkit.datasets.market1501 import load_market1501
 from veilkit.experts import load_expert
 from veilkit.progress import Progress
@@ -41,6 +60,11 @@ LOST = {
     "pixelfade-op": ("raw-protected", "original queries in a protected gallery", 4),
 }
 OTHERS = ("paper", "released")
+PAGES = ROOT / "docs" / "methods"
+SCALE = (
+    f"{CONFIG.people} test people, {CONFIG.queries} query and {CONFIG.gallery} gallery pictures each; "
+    f"attackers: {CONFIG.public_people} training people, {CONFIG.updates} updates; MobileNetV2"
+)
 
 
 def main() -> None:
@@ -50,12 +74,10 @@ def main() -> None:
     cells = _cells(arguments.work)
     for reason in withheld(cells):
         print(f"no row: {reason}")
+    put(PAGES / "pixelfade.md", "pixelfade", tables(cells))
+    put(PAGES / "avih.md", "avih", beside_avih(cells))
     for row in rows(cells):
-        record(
-            **row, data="CUHK03-NP, detected, 128x64", seed=CONFIG.seed, command=COMMAND,
-            scale=f"{CONFIG.people} test people, {CONFIG.queries} query and {CONFIG.gallery} gallery pictures each; "
-            f"attackers: {CONFIG.public_people} training people, {CONFIG.updates} updates; MobileNetV2",
-        )  # fmt: skip
+        record(**row, data="CUHK03-NP, detected, 128x64", seed=CONFIG.seed, command=COMMAND, scale=SCALE)
 
 
 def _arguments() -> argparse.Namespace:
@@ -118,6 +140,70 @@ def rows(cells: Mapping[str, Any]) -> list[dict[str, Any]]:
     if all(outlines.values()) and not _invalid(gated) and (apart := cells.get("outlines")):
         found.append(_outline(outlines, apart, cells))
     return found
+
+
+def tables(cells: Mapping[str, Any]) -> str:
+    """What stands on PixelFade's page, as far as it is computed."""
+    releases, recovered, outlines, attacks = (
+        _kind(cells, kind) for kind in ("release", "recovery", "outline", "attack")
+    )
+    parts = [f"CUHK03-NP (detected, 128x64): {SCALE}; seed {CONFIG.seed}, on a CPU. PNG files read back; rates in %, "
+             "with 95 % intervals over people."]  # fmt: skip
+    if releases:
+        parts += ["Recognised by the authorised expert:", matching_table(releases, "expert")]
+        parts += ["Change of Rank-1 in points, and what the private ledger says:", kept_table(releases)]
+        parts += ["Recognised by a stranger's OSNet, trained on MSMT17:", matching_table(releases, "judge")]
+    if recovered := {name: cell for name, cell in recovered.items() if name in releases}:
+        parts += [
+            f"Recovered by a U-Net; the mean image of the training people scores {mean_image(recovered)}:",
+            recovered_table(releases, recovered),
+        ]
+    if order := cells.get("order"):
+        parts.append(differences(order, "recovery SSIM"))
+    if attacks:
+        parts += ["Stronger attackers on ours:", attacks_table(attacks)]
+    if outlines:
+        parts += ["Where the person stands:", outlines_table(outlines, releases)]
+    if apart := cells.get("outlines"):
+        parts.append(differences(apart, "AUC beyond place"))
+    grid = _kind(cells, "grid")
+    points = [point for point in grid_points(CONFIG) if point.cell in grid]
+    if points:
+        parts.append(
+            f"One setting of `{CONFIG.grid_preset}` changed, on {CONFIG.grid_people} people; SSIM and PSNR of the "
+            "protected picture to its original:"
+        )
+        parts += [table for axis in AXES for table in _without_link(axis_tables(axis, points, grid))]
+    if backbones := _kind(cells, "backbone"):
+        parts += ["Ours for other experts, by which it is also judged:", backbones_table(backbones)]
+    return "\n\n".join(parts)
+
+
+def beside_avih(cells: Mapping[str, Any]) -> str:
+    """What stands on AVIH's page: itself beside PixelFade."""
+    releases, recovered = (
+        {name: cell for name, cell in _kind(cells, kind).items() if name in (OURS, "avih")}
+        for kind in ("release", "recovery")
+    )
+    if "avih" not in releases:
+        return "Nothing yet on pictures of real people."
+    parts = [f"As on [PixelFade's page](pixelfade.md), which has the other rivals. {SCALE}; seed {CONFIG.seed}."]
+    parts += [matching_table(releases, "expert"), kept_table(releases), matching_table(releases, "judge")]
+    if recovered := {name: cell for name, cell in recovered.items() if name in releases}:
+        parts.append(recovered_table(releases, recovered))
+    return "\n\n".join(parts)
+
+
+def _kind(cells: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """The cells of one kind by their own names, in the study's order where it has one."""
+    found = {name.removeprefix(f"{kind}/"): cell for name, cell in cells.items() if name.startswith(f"{kind}/")}
+    placed = {name: place for place, name in enumerate((*CONFIG.methods, FLOOR))}
+    return dict(sorted(found.items(), key=lambda item: placed.get(item[0], len(placed))))
+
+
+def _without_link(tables: list[str]) -> list[str]:
+    """A title names a figure of the report's folder, which the page does not have."""
+    return [table.partition(" ([figure](")[0] if table.startswith("**") else table for table in tables]
 
 
 def withheld(cells: Mapping[str, Any]) -> list[str]:

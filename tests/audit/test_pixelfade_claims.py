@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
+import pytest
+
 import claims
-from pixelfade_study import rows, withheld
+from pixelfade_study import beside_avih, rows, tables, withheld
 
 
 def recovered(ssim: float) -> dict[str, Any]:
     return {
         "scores": {"SSIM": [ssim, ssim - 0.01, ssim + 0.01]},
         "mean image": {"SSIM": 0.2},
+        "chance": {},
+        "level": "L1",
+        "applicable": True,
         "invalid": [],
         "reason": "",
     }
@@ -23,17 +29,23 @@ def outlined(area: float) -> dict[str, Any]:
 
 
 def released(pp: float, op: float) -> dict[str, Any]:
-    settings = {"raw-raw": 0.8, "protected-protected": 0.8 + pp, "raw-protected": 0.8 + op}
+    values = {"raw-raw": 0.8, "protected-protected": 0.8 + pp, "raw-protected": 0.8 + op, "protected-raw": 0.7}
+    settings = {
+        name: {metric: [value, value - 0.1, value + 0.1] for metric in ("rank-1", "mAP")}
+        for name, value in values.items()
+    }
+    change = {"protected-protected": pp, "raw-protected": op, "protected-raw": -0.1}
     return {
         "expert": {
-            "settings": {name: {"rank-1": [value, value - 0.1, value + 0.1]} for name, value in settings.items()},
-            "change": {
-                "protected-protected": {"rank-1": [pp, pp - 0.02, pp + 0.01]},
-                "raw-protected": {"rank-1": [op, op - 0.02, op + 0.01]},
-            },
+            "settings": settings,
+            "change": {name: {"rank-1": [value, value - 0.02, value + 0.01]} for name, value in change.items()},
         },
-        "ledger": {"held": [0.995, 0.98, 0.999], "pictures": 800, "steps": 50.2},
-    }
+        "judge": {"settings": settings},
+        "pictures": {metric: [0.125, 0.12, 0.13] for metric in ("AD", "SSIM", "PSNR")},
+        "ledger": {
+            "held": [0.995, 0.98, 0.999], "pictures": 800, "steps": 50.2, "feature distance": 75.0, "limit": 76.0,
+        },
+    }  # fmt: skip
 
 
 CELLS = {
@@ -88,3 +100,39 @@ def test_what_was_not_measured_or_is_invalid_is_not_claimed() -> None:
     assert withheld(broken) == ["recovery/avih is INVALID: its loss still fell"]
     broken["outline/paper"]["invalid"] = ["it found nothing"]
     assert set(by_id(CELLS)) - set(by_id(broken)) == {"pixelfade-recovery-order", "pixelfade-outline"}
+
+
+def test_the_page_has_the_tables_whose_cells_are_there() -> None:
+    assert "|" not in tables({})
+    first = tables({"release/pixelfade": CELLS["release/pixelfade"]})
+    assert "| PixelFade (ours) | 74.5 [64.5, 84.5] / 74.5 [64.5, 84.5] |" in first
+    assert "recovery" not in first
+    cells = {
+        **CELLS,
+        "release/avih": released(-0.3, -0.2),
+        "attack/averaging": recovered(0.11),
+        "grid/base": released(-0.1, -0.1),
+        "grid/masks-2": released(-0.2, -0.1),
+        "backbone/other": released(0, 0),
+    }
+    text = tables(cells)
+    assert text.index("PixelFade (ours)") < text.index("AVIH")  # the study's order, not the files'
+    assert "| blur |" not in text  # its recovery is there, its release is not
+    for part in ("0.110 [0.100, 0.120]", "noise alone (floor)", "| pixelate - avih | 0.0500 [-0.0100, 0.1000] |",
+                 "**Figure 5d: masks**\n", "| other | 80.0"):  # fmt: skip
+        assert part in text, part
+    beside = beside_avih(cells)
+    assert "| AVIH | 50.0" in beside
+    assert "| PixelFade (ours) | 0.1 [0.1, 0.1] | 0.100" in beside
+    assert "Nothing yet" in beside_avih(CELLS)
+
+
+def test_tables_go_between_their_marks_and_nowhere_else(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- some tables -->\nold\n<!-- /some tables -->\nafter\n")
+    claims.put(page, "some", "new")
+    claims.put(page, "some", "newer")
+    assert page.read_text() == "before\n<!-- some tables -->\nnewer\n<!-- /some tables -->\nafter\n"
+    with pytest.raises(SystemExit, match=r"page\.md has no place"):
+        claims.put(page, "other", "new")
+    assert "newer" in page.read_text()
