@@ -141,3 +141,30 @@ def test_generate_writes_people_in_the_market_layout(tmp_path: Path) -> None:
     assert again.returncode == 2
     assert "Error: " in again.stderr
     assert str(tmp_path / "people") in again.stderr
+
+
+def test_fro_from_originals_to_a_student_by_its_three_commands(tmp_path: Path) -> None:
+    for person, colour in enumerate(((200, 30, 30), (30, 200, 30), (30, 30, 200), (180, 180, 20))):
+        (tmp_path / "people" / f"p{person}").mkdir(parents=True)
+        for shot in range(4):
+            shade = tuple(value + 5 * shot for value in colour)
+            Image.new("RGB", (16, 32), shade).save(tmp_path / "people" / f"p{person}" / f"{shot}.png")
+    small = ("--set", "pool.backbone=osnet-x0.25", "--set", "pool.size=32,16", "--set", "pool.epochs=1")
+    words = ("fit", "fro", "people", "--out", "pool.safetensors", *small, "--set", "pool.identities=2")
+    fitted = veilkit(*words, cwd=tmp_path)
+    assert fitted.returncode == 0, fitted.stderr
+    words = ("people", "made", "--method", "fro", "--model", "pool.safetensors", "--set", "assembly.steps=1")
+    made = veilkit("protect", *words, "--names", "keep", "--workers", "0", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    assert len(list((tmp_path / "made").glob("*/*.png"))) == 16
+    assert (tmp_path / "made" / "soft_labels.npz").exists()
+    student = ("train", "student", "made", "--out", "student.safetensors", "--backbone", "osnet-x0.25",
+               "--set", "size=32,16", "--set", "epochs=1", "--set", "identities=2")  # fmt: skip
+    refused = veilkit(*student, "--set", "augment.erase=0.5", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "augment.erase would have no effect" in refused.stderr
+    assert not (tmp_path / "student.safetensors").exists()
+    trained = veilkit(*student, cwd=tmp_path)
+    assert trained.returncode == 0, trained.stderr
+    assert "A student of 16 pictures and 4 classes" in trained.stdout
+    assert (tmp_path / "student.safetensors").exists()

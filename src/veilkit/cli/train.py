@@ -99,6 +99,7 @@ def student(
 
     from veilkit.configs import parse_settings, with_settings
     from veilkit.datasets.views import Views
+    from veilkit.errors import ConfigError
     from veilkit.training.student import STUDENT, load_synthetic, train_student, views_of
 
     torch.set_num_threads(threads)
@@ -110,6 +111,11 @@ def student(
         targets = views_of(split, logits)
     else:
         split, targets = _taught(synthetic, teacher, labels)
+    if isinstance(targets, Views) and (idle := sorted(name for name in changes if name.startswith("augment."))):
+        raise ConfigError(
+            f"{', '.join(idle)} would have no effect, since the student sees the {len(targets.moves)} views on which "
+            "the teacher was asked, and no others; leave it out"
+        )
     classes = targets.logits.shape[2] if isinstance(targets, Views) else targets.shape[1]
     trained = train_student(split, targets, config, out, work_dir=work_dir or Path("runs") / out.stem, init=init)
     typer.echo(f"A student of {len(split)} pictures and {classes} classes is {out} (SHA-256 {trained.sha256})")
