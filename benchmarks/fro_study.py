@@ -204,16 +204,38 @@ def tables(cells: Mapping[str, Any]) -> str:
     if likeness:
         told = ", ".join(f"{_release(name)} {value:.3f}" for name, value in likeness.items())
         lines += ["", f"Mean SSIM of an original and a released picture of the same class: {told}."]
-    attacks = {**cells.get("attacks/fro-1", {}), **cells.get("attacks/shadows", {})}
-    if attacks:
-        lines += ["", "| attack on FRO, scale 1 | found | chance |", "|---|---|---|"]
-        lines += [line for name, attack in attacks.items() for line in _attacked(name, attack)]
+    shadows = CONFIG.shadows
+    tiny = (
+        f"{shadows.count} shadows of a study of its own ({shadows.people} people, {shadows.pictures} pictures each, "
+        f"{shadows.size[0]}x{shadows.size[1]})"
+    )
+    for cell, text in {"attacks/fro-1": "attack on FRO, scale 1", "attacks/shadows": f"attack by {tiny}"}.items():
+        if attacks := cells.get(cell):
+            lines += ["", f"| {text} | found | chance |", "|---|---|---|"]
+            lines += [line for name, attack in attacks.items() for line in _attacked(name, attack)]
     clusters = {name: cell for name, cell in cells.items() if name.startswith("clusters/")}
     if clusters:
         lines += ["", "| features of | on | Silhouette | ARI |", "|---|---|---|---|"]
         for name, cell in clusters.items():
             model, seen = name.split("/")[1:]
             lines.append(f"| {_release(model)} | {_release(seen)} | {cell['silhouette']:.3f} | {cell['ari']:.3f} |")
+    ratios = {ratio: cells.get(f"mixup/mixup-{ratio:g}") for ratio in CONFIG.ratios}
+    if all(ratios.values()):
+        lines += ["", "| pool on mix-up, ratio | Silhouette | ARI |", "|---|---|---|"]
+        lines += [f"| {r:g} | {cell['silhouette']:.3f} | {cell['ari']:.3f} |" for r, cell in ratios.items() if cell]
+    grid = {(t, e): cells.get(f"grid/grid-T{t:g}-e{e:g}") for t in CONFIG.temperatures for e in CONFIG.softenings}
+    if all(grid.values()):
+        lines += [
+            "",
+            f"Students of {CONFIG.grid_people} people at scale {CONFIG.grid_scale:g}, mAP / Rank-1 in %:",
+            "",
+        ]
+        lines.append("| T | " + " | ".join(f"epsilon {e:g}" for e in CONFIG.softenings) + " |")
+        lines.append("|---" * (1 + len(CONFIG.softenings)) + "|")
+        for t in CONFIG.temperatures:
+            row = [grid[t, e] for e in CONFIG.softenings]
+            shown = (" / ".join(f"{100 * cell[m][0]:.1f}" for m in KEPT) for cell in row if cell)
+            lines.append(f"| {t:g} | " + " | ".join(shown) + " |")
     return "\n".join(lines)
 
 
