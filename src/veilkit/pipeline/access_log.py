@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import errno
 import json
 import os
 from pathlib import Path
@@ -39,6 +40,9 @@ class AccessLog:
     ) -> None:
         try:
             os.fsync(self._out)
+        except OSError as failure:
+            if failure.errno != errno.EINVAL:  # a pipe or a terminal as the log
+                raise self._unwritable(failure) from None
         finally:
             os.close(self._out)
 
