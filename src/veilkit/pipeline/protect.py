@@ -17,13 +17,19 @@ from veilkit.datasets.labels import labeller
 from veilkit.errors import ConfigError, DataError, DestinationError, UsageError
 from veilkit.methods import METHODS, Item, Method, Synthesiser, bind
 from veilkit.pipeline.engines.local import LocalEngine
-from veilkit.pipeline.identities import read_recipients
 from veilkit.pipeline.key import Key, read_or_create_key
 from veilkit.pipeline.ledger import Entry, Ledger
 from veilkit.pipeline.manifest import MANIFEST, SUMS, Manifest, write_sums
 from veilkit.pipeline.naming import SCRATCH, Names, kept_names, pseudonyms
 from veilkit.pipeline.reading import Limits
-from veilkit.pipeline.sealed import check_sealed, check_sealed_name, close_sealed, open_sealed, sealed_beside
+from veilkit.pipeline.sealed import (
+    check_sealed,
+    check_sealed_name,
+    close_sealed,
+    open_sealed,
+    recipients_for,
+    sealed_beside,
+)
 from veilkit.pipeline.synthesis import count_people, grouped_tasks, planned, write_soft_labels
 from veilkit.pipeline.work import Job, Task, item_name
 from veilkit.pipeline.writing import SUFFIX, Format, write_atomically
@@ -101,7 +107,7 @@ def protect(
     """
     chosen = _method(method, preset, settings, model)
     chosen.check()
-    recipients = _recipients(seal_to, chosen)
+    recipients = recipients_for(chosen, seal_to)
     places = _places(Path(source), Path(destination), key, seed, sealing=bool(recipients))
     if names not in get_args(Names) or image_format not in SUFFIX or workers < 0:
         raise ConfigError("names must be pseudonyms or kept, image_format png or jpeg, and workers at least 0")
@@ -168,18 +174,6 @@ def _method(
             f"{method} must learn before it protects: `veilkit fit {method} DATA --out FILE` and --model"
         )
     return kind.load(Path(model)).reconfigured(preset, settings)
-
-
-def _recipients(seal_to: Sequence[str | Path], method: Method[Any]) -> tuple[str, ...]:
-    """To whom originals are sealed; refused where a released picture has none."""
-    if isinstance(seal_to, str | Path):
-        raise UsageError("seal_to is a list of recipients or files: give [recipient], not one alone")
-    if seal_to and method.unpaired:
-        raise UsageError(
-            f"{method.name} makes pictures that belong to no original, so there is none to seal with each: "
-            "leave --seal-to out, and encrypt the folder of originals itself if it is to be kept"
-        )
-    return read_recipients(seal_to)
 
 
 def _places(source: Path, destination: Path, key: str | Path | None, seed: int | None, *, sealing: bool) -> _Places:

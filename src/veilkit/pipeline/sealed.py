@@ -8,11 +8,14 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from veilkit.errors import DataError, DestinationError
+from veilkit.errors import DataError, DestinationError, UsageError
+from veilkit.methods import Method
+from veilkit.pipeline.identities import read_recipients
 from veilkit.pipeline.ledger import Entry, Ledger
 from veilkit.pipeline.manifest import SUMS, write_sums
 from veilkit.pipeline.naming import SCRATCH
@@ -50,6 +53,18 @@ class SealedFolder:
         data = seal(original, binding, self.recipients)
         write_atomically(self.folder / (entry.output + SEALED_SUFFIX), data, self.scratch)
         return replace(entry, sealed_sha256=sha256(data))
+
+
+def recipients_for(method: Method[Any], seal_to: Sequence[str | Path]) -> tuple[str, ...]:
+    """To whom originals are sealed; refused where a released picture has none."""
+    if isinstance(seal_to, str | Path):
+        raise UsageError("seal_to is a list of recipients or files: give [recipient], not one alone")
+    if seal_to and method.unpaired:
+        raise UsageError(
+            f"{method.name} makes pictures that belong to no original, so there is none to seal with each: "
+            "leave --seal-to out, and encrypt the folder of originals itself if it is to be kept"
+        )
+    return read_recipients(seal_to)
 
 
 def sealed_beside(destination: Path) -> Path:
