@@ -19,6 +19,7 @@ from pathlib import Path
 
 from claims import record
 from process import command, run, tree
+from veilkit.datasets.folder import is_image_name
 from veilkit.datasets.generated import generate_people
 from veilkit.errors import SealError
 from veilkit.methods import METHODS
@@ -184,6 +185,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         work, source = Path(folder), Path(folder, "people")
         generate_people(source, identities=PEOPLE, images=SHOTS, cameras=2, seed=SEED, workers=1)
+        for file in source.rglob("*"):
+            if file.is_file() and not is_image_name(file.name):  # notes on how they were generated
+                file.unlink()
         count = len(files(source))
         changed = {method: restored(source, work, method) for method in QUICK if method in METHODS}
         attacked = attack(source, work, flips=FLIPS, keys=WRONG_KEYS)
