@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.conftest import tree
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch
 
@@ -26,6 +27,21 @@ def test_the_python_example_runs(folder: Path, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert "12 protected, 0 refused" in done.stdout
     assert (tmp_path / "release" / "manifest.json").is_file()
+
+
+def test_the_examples_of_the_recovery_page_run(folder: Path, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "recovery.md").read_text()
+    shell, python = re.search(r"```sh\n(.*?)```", page, re.S), re.search(r"```python\n(.*?)```", page, re.S)
+    assert shell
+    assert python
+    folder.rename(tmp_path / "photos")
+    start = f"set -e\nveilkit() {{ '{sys.executable}' -c 'from veilkit.cli import main; main()' \"$@\"; }}\n"
+    subprocess.run(["bash", "-c", start + shell[1]], cwd=tmp_path, check=True)
+    assert tree(tmp_path / "originals") == tree(tmp_path / "photos")
+    (tmp_path / "example.py").write_text(python[1])
+    done = subprocess.run([sys.executable, "example.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "opens with any one of 1 keys" in done.stdout
+    assert "0 restored, 12 already there" in done.stdout
 
 
 def test_links_in_the_docs_lead_somewhere() -> None:

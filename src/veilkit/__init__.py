@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from veilkit.audit import run_audit as run_audit
     from veilkit.pipeline.protect import Outcome as Outcome
     from veilkit.pipeline.protect import protect as protect
+    from veilkit.pipeline.recovering import Recovered as Recovered
+    from veilkit.pipeline.recovering import recover as recover
     from veilkit.version import __version__ as __version__
 
 # torch takes seconds to import: names are looked up when they are first used.
@@ -17,9 +19,11 @@ _HOMES = {
     "run_audit": "veilkit.audit",
     "Outcome": "veilkit.pipeline.protect",
     "protect": "veilkit.pipeline.protect",
+    "Recovered": "veilkit.pipeline.recovering",
+    "recover": "veilkit.pipeline.recovering",
     "__version__": "veilkit.version",
 }
-__all__ = ["AuditResult", "Outcome", "__version__", "protect", "run_audit"]
+__all__ = ["AuditResult", "Outcome", "Recovered", "__version__", "protect", "recover", "run_audit"]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,7 +7,8 @@
     |   `-- MissingExtraError an optional dependency is not installed
     |-- DataError             what was found on disk is not what was expected
     |   |-- LayoutError       a dataset folder lacks a part of its layout
-    |   `-- RefusedImage      one file cannot be protected; the rest of the run goes on
+    |   |-- RefusedImage      one file cannot be protected; the rest of the run goes on
+    |   `-- SealError         a sealed original cannot be opened, or is not what it should be
     |-- CheckpointError       a model file is damaged, altered or of another architecture
     |-- KeyFileError          a key file is missing, damaged or not the one that made a release
     |-- DestinationError      the output cannot be written (rights, space, not ours)
@@ -56,6 +57,14 @@ class LayoutError(DataError):
 
 class RefusedImage(DataError):  # noqa: N818 - a verdict on one file, not a failure of the run
     """One file cannot be protected. The reason never contains the file's name or content."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class SealError(DataError):
+    """A sealed original cannot be opened, or does not belong to its picture. The reason names no file."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

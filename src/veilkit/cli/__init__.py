@@ -8,7 +8,20 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from veilkit.cli import attacks, audit, demo, experts, fit, generate, methods, protect, reproduce, train
+from veilkit.cli import (
+    attacks,
+    audit,
+    demo,
+    experts,
+    fit,
+    generate,
+    keygen,
+    methods,
+    protect,
+    recover,
+    reproduce,
+    train,
+)
 from veilkit.errors import VeilkitError
 
 
@@ -23,7 +36,8 @@ class _Commands(TyperGroup):
             raise typer.Exit(2) from None
         except KeyboardInterrupt:
             typer.echo(
-                "Interrupted. Nothing is lost; protect, audit and train go on with the same command.", err=True
+                "Interrupted. Nothing is lost; protect, recover, audit and train go on with the same command.",
+                err=True,
             )
             raise typer.Exit(130) from None
 
@@ -37,6 +51,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("protect")(protect.protect)
+app.command("recover")(recover.recover)
 app.command("audit")(audit.audit)
 app.command("fit")(fit.fit)
 app.add_typer(attacks.app, name="attacks")
@@ -45,6 +60,7 @@ app.add_typer(train.app, name="train")
 app.add_typer(methods.app, name="methods")
 app.add_typer(experts.app, name="experts")
 app.add_typer(reproduce.app, name="reproduce")
+app.command("keygen")(keygen.keygen)
 app.command("demo")(demo.demo)
 
 

@@ -45,6 +45,13 @@ Labels = Annotated[
     str, typer.Option(help="Who is in a picture: auto, none, folder, market, pattern:REGEX or csv:FILE.")
 ]
 FormatChoice = Annotated[ImageFormat, typer.Option("--format", help="Format of the release.")]
+SealTo = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="RECIPIENT",
+        help="Also seal originals to an age recipient (age1..., or a file of them), in DST.sealed; may be repeated.",
+    ),
+]
 MaxPixels = Annotated[int, typer.Option(min=1, help="Larger pictures are refused.")]
 
 
@@ -62,6 +69,7 @@ def protect(
     labels: Labels = "auto",
     image_format: FormatChoice = ImageFormat.png,
     max_pixels: MaxPixels = 50_000_000,
+    seal_to: SealTo = None,
 ) -> None:
     """Protect every picture of a folder. A run that was stopped goes on when the same command is given again.
 
@@ -99,6 +107,7 @@ def protect(
         image_format=image_format.value,
         workers=workers,
         limits=Limits(pixels=max_pixels),
+        seal_to=seal_to or (),
     )
     refused = sum(outcome.refused.values())
     done = "synthetic pictures made" if outcome.synthetic else "pictures protected"
@@ -110,6 +119,10 @@ def protect(
         )
     if outcome.new_key:
         typer.echo(f"A new key was made: {outcome.key_file}. Keep it secret, and apart from the release.")
+    if outcome.sealed:
+        typer.echo(
+            f"Their originals are sealed in {outcome.sealed}; {_keys(outcome.recipients)} open them (veilkit recover)"
+        )
     if outcome.passed_over:
         why = (
             "they show nobody whom the model knows" if outcome.synthetic else "their names are not those of pictures"
@@ -122,3 +135,7 @@ def protect(
         for reason, count in outcome.refused.items():
             typer.echo(f"  {count:>6}  {reason}", err=True)
         raise typer.Exit(REFUSED)
+
+
+def _keys(count: int) -> str:
+    return "one key can" if count == 1 else f"any one of {count} keys can"

@@ -10,7 +10,8 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
-from veilkit.errors import DestinationError, KeyFileError
+from veilkit.errors import KeyFileError
+from veilkit.pipeline.secret_file import write_new_secret
 from veilkit.rng import Randomness
 
 _HEADER = "veilkit-key-1"
@@ -62,19 +63,8 @@ def read_or_create_key(file: Path) -> tuple[Key, bool]:
     """Read a key file, or make one that only its owner may read; the second value says whether it is new."""
     if os.path.lexists(file):
         return read_key(file), False
-    draft = file.with_name(f".{file.name}.{secrets.token_hex(8)}")
     try:
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as out:
-            out.write(f"{_HEADER} {secrets.token_hex(32)}\n")
-            out.flush()
-            os.fsync(out.fileno())
-        try:
-            file.hardlink_to(draft)  # whole or not at all, and never over another run's key
-        finally:
-            draft.unlink()
+        write_new_secret(file, f"{_HEADER} {secrets.token_hex(32)}\n")
     except FileExistsError:
         return read_key(file), False
-    except OSError as error:
-        raise DestinationError(f"the key file {file} cannot be written: {error.strerror}") from None
     return read_key(file), True

@@ -33,7 +33,8 @@ CREATE TABLE IF NOT EXISTS pictures (
     source_sha256 TEXT,
     output_sha256 TEXT,
     reason TEXT,
-    report TEXT
+    report TEXT,
+    sealed_sha256 TEXT
 ) WITHOUT ROWID;
 """
 
@@ -43,6 +44,7 @@ class Entry:
     """One picture: paths relative to the source and the release; hashes and reason once it has been dealt with.
 
     report: what the method says of how this picture was made, as JSON, where it says anything.
+    sealed_sha256: hash of its sealed original, where originals are sealed.
     """
 
     source: str
@@ -55,9 +57,12 @@ class Entry:
     output_sha256: str | None = None
     reason: str | None = None
     report: str | None = None
+    sealed_sha256: str | None = None
 
 
-_COLUMNS = "source, output, identity, camera, state, recipe, source_sha256, output_sha256, reason, report"
+_COLUMNS = (
+    "source, output, identity, camera, state, recipe, source_sha256, output_sha256, reason, report, sealed_sha256"
+)
 
 
 class Ledger:
@@ -82,7 +87,7 @@ class Ledger:
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
             self._db.executescript(_SCHEMA)
-            self._add_reports()
+            self._add_columns()
         except sqlite3.DatabaseError:
             self._close()
             raise DestinationError(f"{self.file} is no ledger, or is damaged: move it away to begin anew") from None
@@ -93,10 +98,12 @@ class Ledger:
     ) -> None:
         self._close()
 
-    def _add_reports(self) -> None:
-        """Give a ledger of an earlier version the column that it lacks."""
-        if "report" not in {row[1] for row in self._db.execute("PRAGMA table_info(pictures)")}:
-            self._db.execute("ALTER TABLE pictures ADD COLUMN report TEXT")
+    def _add_columns(self) -> None:
+        """Give a ledger of an earlier version the columns that it lacks."""
+        held = {row[1] for row in self._db.execute("PRAGMA table_info(pictures)")}
+        for column in ("report", "sealed_sha256"):
+            if column not in held:
+                self._db.execute(f"ALTER TABLE pictures ADD COLUMN {column} TEXT")
 
     def _close(self) -> None:
         self._db.close()
@@ -115,6 +122,10 @@ class Ledger:
     def clear(self) -> None:
         """Forget everything: another release begins."""
         self._db.executescript("DELETE FROM pictures; DELETE FROM about;")
+
+    def forget_seals(self) -> None:
+        """Forget which originals were sealed: all are to be sealed anew."""
+        self._db.execute("UPDATE pictures SET sealed_sha256 = NULL")
 
     def enrol(self, entries: Iterator[Entry]) -> None:
         """Note the pictures now in the source. Known ones keep what is known of them; others are marked as gone."""
@@ -141,10 +152,19 @@ class Ledger:
         """Note what became of some pictures, all or none of them."""
         self._db.execute("BEGIN")
         self._db.executemany(
-            "UPDATE pictures SET state = ?, recipe = ?, source_sha256 = ?, output_sha256 = ?, reason = ?, report = ? "
-            "WHERE source = ?",
+            "UPDATE pictures SET state = ?, recipe = ?, source_sha256 = ?, output_sha256 = ?, reason = ?, "
+            "report = ?, sealed_sha256 = ? WHERE source = ?",
             (
-                (e.state, e.recipe, e.source_sha256, e.output_sha256, e.reason, e.report, os.fsencode(e.source))
+                (
+                    e.state,
+                    e.recipe,
+                    e.source_sha256,
+                    e.output_sha256,
+                    e.reason,
+                    e.report,
+                    e.sealed_sha256,
+                    os.fsencode(e.source),
+                )
                 for e in entries
             ),
         )

@@ -24,7 +24,11 @@ _ESCAPED = {b"n": b"\n", b"r": b"\r", b"\\": b"\\"}
 
 
 class Manifest(BaseModel):
-    """The public facts of a release. `seed` is set, and `key_commitment` is not, where anyone can reproduce it."""
+    """The public facts of a release. `seed` is set, and `key_commitment` is not, where anyone can reproduce it.
+
+    sealed_recipients: how many keys can open the originals, which lie apart; None where they are not sealed. Whose
+    keys is not told: they would link the releases of one owner.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -38,6 +42,7 @@ class Manifest(BaseModel):
     reproducible_by: Literal["the key's holder", "anyone"]
     names: Literal["pseudonyms", "kept"]
     image_format: Literal["png", "jpeg"]
+    sealed_recipients: int | None = None
     files: int
     sums_sha256: str
 

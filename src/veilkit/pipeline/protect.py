@@ -6,7 +6,7 @@ import os
 import shutil
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -22,6 +22,14 @@ from veilkit.pipeline.ledger import Entry, Ledger
 from veilkit.pipeline.manifest import MANIFEST, SUMS, Manifest, write_sums
 from veilkit.pipeline.naming import SCRATCH, Names, kept_names, pseudonyms
 from veilkit.pipeline.reading import Limits
+from veilkit.pipeline.sealed import (
+    check_sealed,
+    check_sealed_name,
+    close_sealed,
+    open_sealed,
+    recipients_for,
+    sealed_beside,
+)
 from veilkit.pipeline.synthesis import count_people, grouped_tasks, planned, write_soft_labels
 from veilkit.pipeline.work import Job, Task, item_name
 from veilkit.pipeline.writing import SUFFIX, Format, write_atomically
@@ -35,6 +43,7 @@ class Outcome:
 
     synthetic: the pictures belong to no original; `passed_over` then counts what shows nobody whom the method knows.
     missed: protected pictures for which the method missed the limit that it sets itself.
+    sealed: the folder of sealed originals, if any, and `recipients`, how many keys can open them.
     """
 
     destination: Path
@@ -48,6 +57,8 @@ class Outcome:
     refusals: Path | None
     synthetic: bool = False
     missed: int = 0
+    sealed: Path | None = None
+    recipients: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +68,7 @@ class _Places:
     source: Path
     destination: Path
     private: Path
+    sealed: Path
     key_file: Path | None
 
     @property
@@ -79,6 +91,7 @@ def protect(
     workers: int = 0,
     limits: Limits | None = None,
     model: str | Path | None = None,
+    seal_to: Sequence[str | Path] = (),
 ) -> Outcome:
     """Protect every picture below `source` and write the release to `destination`.
 
@@ -87,31 +100,36 @@ def protect(
     key: a secret key file, made if absent; by default `DESTINATION.private/key`. seed: a public seed in its place.
     names: "pseudonyms", or "kept" for the pictures' own paths. labels: who is in a picture (see `datasets.labels`).
     workers: processes to work in; 0 works in this one.
+    seal_to: age recipients (`age1...`, or files of them) to whom each original is sealed, in `DESTINATION.sealed`.
 
     A run that was stopped goes on when it is called again; what is done and unchanged is not done again. Pictures
     that cannot be read are refused one by one, and the rest is done.
     """
     chosen = _method(method, preset, settings, model)
     chosen.check()
-    places = _places(Path(source), Path(destination), key, seed)
+    recipients = recipients_for(chosen, seal_to)
+    places = _places(Path(source), Path(destination), key, seed, sealing=bool(recipients))
     if names not in get_args(Names) or image_format not in SUFFIX or workers < 0:
         raise ConfigError("names must be pseudonyms or kept, image_format png or jpeg, and workers at least 0")
     labeller(labels, places.source)  # before anything is made on disk
     secret, new_key = _secret(places, seed)
     try:
         with Ledger(_ledger_file(places, secret)) as ledger:
-            _open_release(places, ledger, chosen, image_format, names)
+            _open_release(places, ledger, chosen, image_format, names, recipients)
+            sealed = open_sealed(places.sealed, ledger, recipients)
             if isinstance(chosen, Synthesiser):
                 passed_over = _enrol_synthetic(chosen, places, ledger, secret, names, labels, image_format)
             else:
-                passed_over = _enrol(places, ledger, secret, names, labels, image_format)
+                passed_over = _enrol(places, ledger, secret, names, labels, image_format, sealing=bool(recipients))
             (places.destination / MANIFEST).unlink(missing_ok=True)  # it stands only in a finished release
             job = Job(
                 chosen, secret.randomness, places.source, places.destination, places.scratch, image_format,
-                limits or Limits(),
+                limits or Limits(), sealed,
             )  # fmt: skip
             _work(job, ledger, workers)
-            _close_release(places, ledger, secret, chosen, image_format, names)
+            if sealed is not None:
+                close_sealed(sealed, ledger)
+            _close_release(places, ledger, secret, chosen, image_format, names, recipients)
             refused = Counter(reason.partition(":")[0] for _, reason in ledger.refusals())
             refusals = ledger.file.with_suffix(".refused.csv")
             ledger.write_refusals(refusals) if refused else refusals.unlink(missing_ok=True)
@@ -127,6 +145,8 @@ def protect(
                 refusals if refused else None,
                 isinstance(chosen, Synthesiser),
                 ledger.missed(),
+                sealed.folder if sealed else None,
+                len(recipients),
             )
     except OSError as error:
         raise DestinationError(f"the run cannot go on: {error.strerror}") from None
@@ -156,7 +176,7 @@ def _method(
     return kind.load(Path(model)).reconfigured(preset, settings)
 
 
-def _places(source: Path, destination: Path, key: str | Path | None, seed: int | None) -> _Places:
+def _places(source: Path, destination: Path, key: str | Path | None, seed: int | None, *, sealing: bool) -> _Places:
     check_folder(source)
     source, destination = source.resolve(), destination.resolve()
     if destination == source or source in destination.parents or destination in source.parents:
@@ -166,10 +186,13 @@ def _places(source: Path, destination: Path, key: str | Path | None, seed: int |
     beside = destination.with_name(destination.name + ".private")
     key_file = None if seed is not None else Path(key).resolve() if key is not None else beside / "key"
     private = beside if key_file is None else key_file.parent
-    for folder in (source, destination):
+    sealed = sealed_beside(destination).resolve()
+    if sealing and any(a in (b, *b.parents) for a, b in ((sealed, source), (source, sealed), (destination, sealed))):
+        raise UsageError(f"sealed originals go to {sealed}, which must lie apart from source and destination")
+    for folder in (source, destination, *([sealed] if sealing else [])):
         if private == folder or folder in private.parents:
             raise UsageError(f"the key must be kept apart from the pictures, but {private} is in {folder}")
-    return _Places(source, destination, private, key_file)
+    return _Places(source, destination, private, sealed, key_file)
 
 
 def _secret(places: _Places, seed: int | None) -> tuple[Key, bool]:
@@ -185,10 +208,17 @@ def _ledger_file(places: _Places, secret: Key) -> Path:
     return places.private / f"{stem}.{secret.randomness.tag('ledger', str(places.destination)).hex()[:12]}.ledger"
 
 
-def _open_release(places: _Places, ledger: Ledger, method: Method[Any], image_format: Format, names: Names) -> None:
+def _open_release(
+    places: _Places,
+    ledger: Ledger,
+    method: Method[Any],
+    image_format: Format,
+    names: Names,
+    recipients: tuple[str, ...],
+) -> None:
     """Make the destination ready, or refuse it where it holds something else than this release."""
     facts = {"method": method.fingerprint(), "format": image_format, "names": names, "source": str(places.source)}
-    before = ledger.about()
+    before = {name: value for name, value in ledger.about().items() if name in facts}
     try:
         held = set(places.destination.iterdir()) if places.destination.exists() else set()
         empty = held <= {places.scratch}
@@ -198,6 +228,7 @@ def _open_release(places: _Places, ledger: Ledger, method: Method[Any], image_fo
                 f"a release with another {', '.join(different)}" if before else "files that are not of this release"
             )
             raise DestinationError(f"{places.destination} holds {what}: choose a new or empty folder")
+        check_sealed(places.sealed, ledger, recipients, same=before == facts)
         if before != facts:
             ledger.clear()
         ledger.describe(**facts)  # before anything is in the folder: a kill in between must not block a resume
@@ -208,7 +239,9 @@ def _open_release(places: _Places, ledger: Ledger, method: Method[Any], image_fo
         raise DestinationError(f"{places.destination} cannot be written: {error.strerror}") from None
 
 
-def _enrol(places: _Places, ledger: Ledger, secret: Key, names: Names, labels: str, image_format: Format) -> int:
+def _enrol(
+    places: _Places, ledger: Ledger, secret: Key, names: Names, labels: str, image_format: Format, *, sealing: bool
+) -> int:
     """Note every picture of the source in the ledger; returns how many other files were passed over."""
     label, suffix, passed_over = labeller(labels, places.source), SUFFIX[image_format], 0
 
@@ -222,7 +255,8 @@ def _enrol(places: _Places, ledger: Ledger, secret: Key, names: Names, labels: s
 
     name = pseudonyms(secret, suffix) if names == "pseudonyms" else kept_names(pictures(), suffix)
     passed_over = 0
-    ledger.enrol(Entry(path, name(path), *label(path)) for path in pictures())
+    check = check_sealed_name if sealing else str
+    ledger.enrol(Entry(path, check(name(path)), *label(path)) for path in pictures())
     if not ledger.count():
         raise DataError(f"there are no pictures below {places.source}")
     return passed_over
@@ -288,7 +322,13 @@ def _tasks(job: Job, ledger: Ledger, progress: Progress) -> Iterator[Task]:
 
 
 def _close_release(
-    places: _Places, ledger: Ledger, secret: Key, method: Method[Any], image_format: Format, names: Names
+    places: _Places,
+    ledger: Ledger,
+    secret: Key,
+    method: Method[Any],
+    image_format: Format,
+    names: Names,
+    recipients: tuple[str, ...],
 ) -> None:
     """Write hashes and manifest; from here on the release is finished."""
     done: Iterable[tuple[str, str]] = (
@@ -311,6 +351,7 @@ def _close_release(
             reproducible_by="the key's holder" if secret.seed is None else "anyone",
             names=names,
             image_format=image_format,
+            sealed_recipients=len(recipients) or None,
             files=ledger.count("done", present=False),
             sums_sha256=sums,
         )

@@ -20,6 +20,7 @@ from veilkit.errors import DataError, DestinationError, RefusedImage, VeilkitErr
 from veilkit.methods import Method, Synthesiser, bind
 from veilkit.pipeline.ledger import Entry
 from veilkit.pipeline.reading import Limits, decode, read_bytes, sha256
+from veilkit.pipeline.sealed import SealedFolder
 from veilkit.pipeline.writing import Format, encode, to_pixels, write_atomically
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch, Release
@@ -29,7 +30,10 @@ _LARGE = 2_000_000  # pixels of a task, each of which takes 40 bytes and more wh
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What all tasks of a run share. `scratch` is on the file system of `destination`."""
+    """What all tasks of a run share. `scratch` is on the file system of `destination`.
+
+    sealed: where originals are sealed, if they are to be.
+    """
 
     method: Method[Any]
     randomness: Randomness
@@ -38,6 +42,7 @@ class Job:
     scratch: Path
     image_format: Format
     limits: Limits
+    sealed: SealedFolder | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +92,7 @@ class Worker:
         if not task.check and all(
             self._is_kept(entry, recipe) for (entry, _), recipe in zip(read, recipes, strict=True)
         ):
-            kept, read = [entry for entry, _ in read], []
+            kept, read = [self._kept(entry, data) for entry, data in read], []
         decoded: list[tuple[Entry, NDArray[np.uint8]]] = []
         for entry, data in read:
             try:
@@ -121,7 +126,7 @@ class Worker:
             data = read_bytes(self.job.source / entry.source, self.job.limits)
             entry = dataclasses.replace(entry, source_sha256=sha256(data), reason=None)
             if self._is_kept(entry, self._recipes([entry])[0]):
-                return entry, None
+                return self._kept(entry, data), None
             return entry, decode(data, self.job.limits)
         except RefusedImage as refusal:
             return refused_entry(entry, refusal.reason), None
@@ -200,6 +205,12 @@ class Worker:
         except OSError:
             return False
 
+    def _kept(self, entry: Entry, original: bytes) -> Entry:
+        """The entry of a picture that the release holds; its original is sealed where that is still to be done."""
+        if self.job.sealed is None or self.job.sealed.holds(entry):
+            return entry
+        return self.job.sealed.add(entry, original, self.job.randomness)
+
     def _protect(self, decoded: list[tuple[Entry, NDArray[np.uint8]]]) -> list[Entry]:
         entries = [entry for entry, _ in decoded]
         # The middle one by size: one tiny or huge picture must not decide for those that it is mixed with.
@@ -244,19 +255,33 @@ class Worker:
             raise DataError(f"{self.job.method.name} gives no picture for each picture; it cannot protect a folder")
         recipes, done = self._recipes(entries), []
         for place, (image, index) in enumerate(zip(release.images, release.source_index, strict=True)):
+            try:
+                original = self._original(entries[index]) if self.job.sealed is not None else b""
+            except RefusedImage as refusal:
+                done.append(refused_entry(entries[index], refusal.reason))
+                continue
             data = encode(to_pixels(image), self.job.image_format)
             write_atomically(self.job.destination / entries[index].output, data, self.job.scratch)
-            done.append(
-                dataclasses.replace(
-                    entries[index],
-                    state="done",
-                    recipe=recipes[index],
-                    output_sha256=sha256(data),
-                    reason=None,
-                    report=None if release.reports is None else json.dumps(release.reports[place], sort_keys=True),
-                )
+            entry = dataclasses.replace(
+                entries[index],
+                state="done",
+                recipe=recipes[index],
+                output_sha256=sha256(data),
+                reason=None,
+                report=None if release.reports is None else json.dumps(release.reports[place], sort_keys=True),
+                sealed_sha256=None,
             )
+            if self.job.sealed is not None:
+                entry = self.job.sealed.add(entry, original, self.job.randomness)
+            done.append(entry)
         return done
+
+    def _original(self, entry: Entry) -> bytes:
+        """The bytes that were protected, read again: to hold those of all pictures at work would take memory."""
+        data = read_bytes(self.job.source / entry.source, self.job.limits)
+        if sha256(data) != entry.source_sha256:
+            raise RefusedImage("it changed while it was being protected: run the same command again")
+        return data
 
 
 def refused_entry(entry: Entry, reason: str) -> Entry:

@@ -63,4 +63,4 @@ def write_atomically(target: Path, data: bytes, scratch: Path, *, durable: bool 
             temporary.unlink()
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DestinationError("the disk is full: free some space and run the same command to go on") from None
-        raise DestinationError(f"the release cannot be written: {error.strerror}") from None
+        raise DestinationError(f"the destination cannot be written: {error.strerror}") from None

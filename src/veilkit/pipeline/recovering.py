@@ -1,0 +1,262 @@
+"""Restore the originals of a release from their sealed files: all are checked first, then written.
+
+Nothing is written unless every original asked for opens, belongs to its picture as that is now, and has a safe place
+to go to. Each file is opened twice for that, once to check and once to write, so that memory stays small.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from veilkit.errors import DataError, DestinationError, KeyFileError, RefusedImage, SealError, UsageError
+from veilkit.pipeline.access_log import AccessLog
+from veilkit.pipeline.age import Identity
+from veilkit.pipeline.identities import read_identities
+from veilkit.pipeline.key import Key, read_key
+from veilkit.pipeline.manifest import MANIFEST, SUMS, Manifest, read_manifest, read_sums
+from veilkit.pipeline.reading import Limits, read_bytes, sha256
+from veilkit.pipeline.restoring import check_place, check_together, is_restored
+from veilkit.pipeline.sealed import sealed_beside
+from veilkit.pipeline.sealing import SEALED_SUFFIX, Unsealed, check_path, unseal
+from veilkit.pipeline.writing import write_atomically
+from veilkit.progress import Progress
+
+SCRATCH = ".veilkit-recover"  # where an original is written before it gets its name
+_TOLD = 3  # pictures that an error names
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What a recovery did: originals restored now, and those that were already there, byte for byte."""
+
+    destination: Path
+    restored: int
+    already_there: int
+    log: Path
+
+
+@dataclass(frozen=True, slots=True)
+class _Release:
+    """What originals are restored from."""
+
+    folder: Path
+    sealed: Path
+    identities: tuple[Identity, ...]
+    key: Key | None
+
+    def open(self, picture: str, digest: str) -> Unsealed:
+        """The original of a picture, whole and bound to it; SealError says what else came."""
+        if sha256(_bytes_of(self.folder / picture, "protected picture")) != digest:
+            raise SealError("its protected picture is not the one that SHA256SUMS names: fetch the release again")
+        found = unseal(_bytes_of(self.sealed / (picture + SEALED_SUFFIX), "sealed file"), self.identities)
+        found.binding.check(picture, digest)
+        check_path(found.binding.original)
+        if self.key is not None:
+            found.binding.check_origin(self.key.randomness)
+        return found
+
+    @property
+    def recipients(self) -> str:
+        return " ".join(identity.recipient for identity in self.identities)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """An original to restore: its picture and that one's hash; its own path and hash, and whose key opens it."""
+
+    picture: str
+    digest: str
+    original: str
+    original_sha256: str
+    recipient: str
+
+
+def recover(
+    protected: str | Path,
+    destination: str | Path,
+    *,
+    identity: str | Path,
+    sealed: str | Path | None = None,
+    only: Sequence[str] = (),
+    log: str | Path | None = None,
+    key: str | Path | None = None,
+) -> Recovered:
+    """Restore the originals of the release `protected`, byte for byte, under their own paths in `destination`.
+
+    identity: a file with a secret key of one of the recipients. sealed: the folder of sealed originals, by default
+    `PROTECTED.sealed`. only: names of pictures in the release; by default all. log: where a line for each picture is
+    appended, by default `DESTINATION.access.jsonl`. key: the release's key; with it, sealed files that were not made
+    under that key are refused.
+
+    Where anything is wrong with one of them, nothing is written. A recovery that was stopped goes on when it is
+    called again; files that are there are never overwritten.
+    """
+    folder, target = Path(protected).resolve(), Path(destination).resolve()
+    sealed_folder = Path(sealed).resolve() if sealed is not None else sealed_beside(folder)
+    log_file = Path(log).resolve() if log is not None else target.with_name(target.name + ".access.jsonl")
+    _check_places(folder, sealed_folder, target, log_file)
+    manifest = _manifest(folder)
+    wanted = _wanted(folder, manifest, only)
+    if not sealed_folder.is_dir():
+        told = "its manifest says that none were sealed" if not manifest.sealed_recipients else "name it (--sealed)"
+        raise DataError(f"expected sealed originals in {sealed_folder}, but there is no such folder: {told}")
+    release = _Release(folder, sealed_folder, read_identities(Path(identity)), _key(key, manifest))
+    with AccessLog(log_file, manifest.sums_sha256) as access:
+        steps = _checked(release, wanted, target, access)
+        with _scratch(target) as scratch:
+            restored = _restore(release, steps, target, scratch, access)
+    return Recovered(target, restored, len(steps) - restored, log_file)
+
+
+def _check_places(folder: Path, sealed: Path, target: Path, log: Path) -> None:
+    for given in (folder, sealed):
+        if target == given or given in target.parents or target in given.parents:
+            raise UsageError(f"originals must be kept apart from {given}, but got {target}: choose another folder")
+    for given in (folder, sealed, target):
+        if log == given or given in log.parents:
+            raise UsageError(f"the access log must be kept apart from pictures, but {log} is in {given}")
+    if target.exists() and not target.is_dir():
+        raise DestinationError(f"expected a folder for the originals, but {target} is a file")
+
+
+def _manifest(folder: Path) -> Manifest:
+    manifest = read_manifest(folder)
+    if manifest is None:
+        raise DataError(
+            f"{folder} has no {MANIFEST}, so it is no finished release: run the same `veilkit protect` again"
+        )
+    try:
+        if sha256((folder / SUMS).read_bytes()) == manifest.sums_sha256:
+            return manifest
+    except OSError as error:
+        raise DataError(f"{folder / SUMS} cannot be read: {error.strerror}") from None
+    raise DataError(f"{folder / SUMS} is not the one that {MANIFEST} names: fetch the release again")
+
+
+def _wanted(folder: Path, manifest: Manifest, only: Sequence[str]) -> dict[str, str]:
+    """The pictures to restore and their hashes."""
+    pictures = dict(read_sums(folder / SUMS))
+    for picture in pictures:
+        try:
+            check_path(picture)
+        except SealError:
+            raise DataError(f"{folder / SUMS} names {picture!r}, which is no file below the folder") from None
+    if unknown := [name for name in only if name not in pictures]:
+        raise UsageError(
+            f"the release has no picture {unknown[0]!r}: names are those in its {SUMS}, "
+            f"which has {manifest.files}, such as {next(iter(pictures), None)!r}"
+        )
+    return {name: pictures[name] for name in dict.fromkeys(only)} if only else pictures
+
+
+def _key(key: str | Path | None, manifest: Manifest) -> Key | None:
+    if key is None:
+        return None
+    secret = read_key(Path(key))
+    if manifest.key_commitment is None or not secret.matches(manifest.key_commitment):
+        raise KeyFileError(f"{key} is not the key that this release was made with: name that one, or none")
+    return secret
+
+
+def _checked(release: _Release, wanted: dict[str, str], target: Path, access: AccessLog) -> list[_Step]:
+    """What is to be restored. Every picture is looked at before the first that is wrong ends the run."""
+    steps: list[_Step] = []
+    refused: list[tuple[str, str]] = []
+    with Progress(len(wanted), "checking") as progress:
+        for picture, digest in wanted.items():
+            try:
+                found = release.open(picture, digest)
+                binding = found.binding
+                check_place(target, binding.original, binding.original_sha256, scratch=SCRATCH)
+                steps.append(_Step(picture, digest, binding.original, binding.original_sha256, found.recipient))
+            except SealError as error:
+                refused.append((picture, error.reason))
+            progress.advance()
+    clashing = check_together([step.original for step in steps])
+    refused += [(step.picture, reason) for step in steps if (reason := clashing.get(step.original))]
+    for picture, reason in refused:
+        access.add(picture, release.recipients, "refused", reason=reason)
+    if refused:
+        told = "; ".join(f"{picture!r}: {reason}" for picture, reason in refused[:_TOLD])
+        more = f"; {len(refused) - _TOLD} more" if len(refused) > _TOLD else ""
+        raise SealError(
+            f"nothing was restored, as {len(refused)} of {len(wanted)} originals cannot be: {told}{more}. "
+            f"{access.file} names them all; others can be restored by name (--only)"
+        )
+    return steps
+
+
+def _restore(release: _Release, steps: list[_Step], target: Path, scratch: Path, access: AccessLog) -> int:
+    """Write what is not yet there; returns how many."""
+    restored = 0
+    with Progress(len(steps), "restoring") as progress:
+        for step in steps:
+            about = {"original": step.original, "sha256": step.original_sha256}
+            if is_restored(target / step.original, step.original_sha256):
+                access.add(step.picture, step.recipient, "already there", **about)
+            else:
+                original = _reopened(release, step, target)
+                access.add(step.picture, step.recipient, "restored", **about)
+                try:
+                    write_atomically(target / step.original, original, scratch)
+                except DestinationError as error:
+                    access.add(step.picture, step.recipient, "failed", **about, reason=str(error))
+                    raise
+                restored += 1
+            progress.advance()
+    return restored
+
+
+def _reopened(release: _Release, step: _Step, target: Path) -> bytes:
+    """The original once more, if nothing has changed since it was checked."""
+    found = release.open(step.picture, step.digest)
+    if (found.binding.original, found.binding.original_sha256) != (step.original, step.original_sha256):
+        raise SealError("a sealed file was replaced while originals were being restored: run the same command again")
+    check_place(target, step.original, step.original_sha256, scratch=SCRATCH)
+    return found.original
+
+
+@contextmanager
+def _scratch(target: Path) -> Iterator[Path]:
+    """A folder for unfinished files, held by one recovery at a time; what a killed one left in it is removed."""
+    scratch = target / SCRATCH
+    try:
+        target.mkdir(parents=True, exist_ok=True, mode=0o700)
+        scratch.mkdir(exist_ok=True, mode=0o700)
+        held = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        raise DestinationError(f"{target} cannot be written: {error.strerror}") from None
+    try:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DestinationError(f"another recovery is writing to {target}: wait for it, or stop it") from None
+        try:
+            _empty(scratch)
+            yield scratch
+        finally:  # an interrupt must not leave part of an original behind
+            _empty(scratch)
+            scratch.rmdir()
+    finally:
+        os.close(held)
+
+
+def _empty(folder: Path) -> None:
+    for leftover in folder.iterdir():
+        leftover.unlink()
+
+
+def _bytes_of(file: Path, what: str) -> bytes:
+    try:
+        return read_bytes(file, Limits(file_bytes=max(file.stat().st_size, 1)))
+    except FileNotFoundError:
+        raise SealError(f"its {what} is missing: fetch it from where it is stored") from None
+    except OSError as error:
+        raise SealError(f"its {what} cannot be read: {error.strerror}") from None
+    except RefusedImage as refusal:
+        raise SealError(f"its {what} cannot be read ({refusal.reason}): fetch it again") from None
