@@ -30,7 +30,7 @@ from claims import ROOT, put, record
 from controls_table import independent_judge, sources
 from veilkit.audit.reproduce.cells import Cells
 from veilkit.audit.reproduce.fro_report import run_study
-from veilkit.audit.reproduce.fro_study import FroStudy, FroStudyConfig
+from veilkit.audit.reproduce.fro_study import CLUSTERED, FroStudy, FroStudyConfig
 from veilkit.configs import with_settings
 from veilkit.datasets.market1501 import Market1501, load_market1501
 from veilkit.progress import Progress
@@ -175,6 +175,19 @@ def rows(cells: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "note": "; ".join(_headline(name, attack) for name, attack in attacks.items()),
             }
         )  # fmt: skip
+    clusters = {names: cells.get(f"clusters/{'/'.join(names)}") for names in CLUSTERED}
+    if any(clusters.values()):
+        told = {names: cell for names, cell in clusters.items() if cell}
+        found.append(
+            {
+                "id": "fro-clusters", "claim": "Clusters by person of which Silhouette and ARI are missing",
+                "figure": len(clusters) - len(told), "bar": "== 0", "unit": f"of {len(clusters)}",
+                "note": "Silhouette / ARI: " + "; ".join(
+                    f"{_release(model)} on {_release(seen)} {cell['silhouette']:.2f} / {cell['ari']:.2f}"
+                    for (model, seen), cell in told.items()
+                ),
+            }
+        )  # fmt: skip
     return found
 
 
@@ -213,12 +226,13 @@ def tables(cells: Mapping[str, Any]) -> str:
         if attacks := cells.get(cell):
             lines += ["", f"| {text} | found | chance |", "|---|---|---|"]
             lines += [line for name, attack in attacks.items() for line in _attacked(name, attack)]
-    clusters = {name: cell for name, cell in cells.items() if name.startswith("clusters/")}
-    if clusters:
+    clusters = {names: cells.get(f"clusters/{'/'.join(names)}") for names in CLUSTERED}
+    if any(clusters.values()):
         lines += ["", "| features of | on | Silhouette | ARI |", "|---|---|---|---|"]
-        for name, cell in clusters.items():
-            model, seen = name.split("/")[1:]
-            lines.append(f"| {_release(model)} | {_release(seen)} | {cell['silhouette']:.3f} | {cell['ari']:.3f} |")
+        lines += [
+            f"| {_release(model)} | {_release(seen)} | {cell['silhouette']:.3f} | {cell['ari']:.3f} |"
+            for (model, seen), cell in clusters.items() if cell
+        ]  # fmt: skip
     ratios = {ratio: cells.get(f"mixup/mixup-{ratio:g}") for ratio in CONFIG.ratios}
     if all(ratios.values()):
         lines += ["", "| pool on mix-up, ratio | Silhouette | ARI |", "|---|---|---|"]
