@@ -14,6 +14,7 @@ import operator
 import os
 import platform
 import re
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "benchmarks" / "claims.json"
 PAGE = ROOT / "docs" / "claims.md"
+RESULTS = ROOT / "benchmarks" / "results"
 README = ROOT / "README.md"
 FIELDS = (
     "id",
@@ -142,6 +144,16 @@ def put(page: Path, name: str, text: str) -> None:
     if not found or not closed:
         sys.exit(f"{page.name} has no place between {opening} and {closing}")
     page.write_text(f"{head}{opening}\n{text}\n{closing}{tail}", encoding="utf-8")
+
+
+def publish(report: Path, name: str) -> None:
+    """Copy a study's report to results/NAME.md, and the drawings that it links to, which show no pictures, beside it."""
+    text, folder = report.read_text(encoding="utf-8"), RESULTS / name
+    drawings = sorted(set(re.findall(r"\]\(([\w.-]+\.svg)\)", text)))
+    folder.mkdir(parents=True, exist_ok=True)
+    for drawing in drawings:
+        shutil.copyfile(report.parent / drawing, folder / drawing)
+    (RESULTS / f"{name}.md").write_text(re.sub(r"\]\((?=[\w.-]+\.svg\))", f"]({name}/", text), encoding="utf-8")
 
 
 def table(rows: list[dict[str, Any]]) -> str:

@@ -26,7 +26,7 @@ from typing import Any
 
 import torch
 
-from claims import ROOT, put, record
+from claims import ROOT, publish, put, record
 from controls_table import independent_judge, sources
 from veilkit.audit.reproduce.cells import Cells
 from veilkit.audit.reproduce.fro_report import run_study
@@ -40,7 +40,6 @@ from veilkit.types import Split
 
 CONFIG = FroStudyConfig()
 COMMAND = "VEILKIT_DATA=... python benchmarks/fro_study.py"
-REPORT = ROOT / "benchmarks" / "results" / "fro.md"
 KEPT = {"mAP": 65, "rank-1": 75}
 RIVAL_NAMES = {"patches": "PRO", "mixup": "mix-up", "noise": "noise"}
 PAGE = ROOT / "docs" / "methods" / "fro.md"
@@ -91,8 +90,7 @@ def _compute(arguments: argparse.Namespace) -> None:
             Cells(arguments.work, asdict(CONFIG), progress),
             judge=independent_judge(judge_file), init=arguments.init, workers=arguments.workers,
         )  # fmt: skip
-        report = run_study(study).read_text(encoding="utf-8")
-    REPORT.write_text(report.replace("](tsne-", "](../../runs/fro/tsne-"), encoding="utf-8")
+        publish(run_study(study), "fro")
 
 
 def _choose(arguments: argparse.Namespace) -> None:

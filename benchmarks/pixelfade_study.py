@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 
-from claims import ROOT, put, record
+from claims import ROOT, publish, put, record
 from controls_table import independent_judge, sources
 from veilkit.audit.cache import Cache
 from veilkit.audit.reproduce.cells import Cells
@@ -53,7 +53,6 @@ from veilkit.progress import Progress
 
 CONFIG = PixelFadeStudyConfig()
 COMMAND = "VEILKIT_DATA=... python benchmarks/pixelfade_study.py"
-REPORT = ROOT / "benchmarks" / "results" / "pixelfade.md"
 EXPERT = ROOT / "models" / "cuhk03_mobilenetv2.safetensors"
 LOST = {
     "pixelfade-pp": ("protected-protected", "protected queries in a protected gallery", 6),
@@ -102,8 +101,7 @@ def _compute(arguments: argparse.Namespace) -> None:
             load_market1501(data / "cuhk03-np"), work, config, Cells(work, facts, progress), expert=str(EXPERT),
             judge=judge, cache=cache, workers=arguments.workers,
         )  # fmt: skip
-        report = run_study(study).read_text(encoding="utf-8")
-    REPORT.write_text(report.replace("](", "](../../runs/pixelfade/"), encoding="utf-8")
+        publish(run_study(study), "pixelfade")
 
 
 def _cells(work: Path) -> dict[str, Any]:

@@ -136,3 +136,20 @@ def test_tables_go_between_their_marks_and_nowhere_else(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match=r"page\.md has no place"):
         claims.put(page, "other", "new")
     assert "newer" in page.read_text()
+
+
+def test_a_report_is_published_with_its_drawings_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claims, "RESULTS", tmp_path / "results")
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "a.svg").write_text("<svg/>")
+    (tmp_path / "work" / "sheet.png").write_bytes(b"a picture of somebody")
+    (tmp_path / "work" / "report.md").write_text(
+        "[figure](a.svg), again [a](a.svg), [page](https://example.org/b.svg)\n"
+    )
+    claims.publish(tmp_path / "work" / "report.md", "study")
+    assert (tmp_path / "results" / "study.md").read_text() == (
+        "[figure](study/a.svg), again [a](study/a.svg), [page](https://example.org/b.svg)\n"
+    )
+    assert [file.name for file in (tmp_path / "results" / "study").iterdir()] == ["a.svg"]
