@@ -147,7 +147,7 @@ def put(page: Path, name: str, text: str) -> None:
 
 
 def publish(report: Path, name: str) -> None:
-    """Copy a study's report to results/NAME.md, and the drawings that it links to, which show no pictures, beside it."""
+    """Copy a study's report to results/NAME.md, and beside it the drawings that it links to; never its pictures."""
     text, folder = report.read_text(encoding="utf-8"), RESULTS / name
     drawings = sorted(set(re.findall(r"\]\(([\w.-]+\.svg)\)", text)))
     folder.mkdir(parents=True, exist_ok=True)

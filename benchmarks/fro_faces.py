@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-from claims import ROOT, record
+from claims import ROOT, put, record
 from veilkit.audit.reproduce.cells import Cells
 from veilkit.audit.reproduce.fro_faces import FaceStudyConfig, faces_table, run_faces
 from veilkit.datasets.lfw import load_lfw
@@ -44,10 +44,14 @@ def main() -> None:
             load_lfw(Path(root, "lfw")), arguments.work, CONFIG, cells, init=INIT, workers=arguments.workers
         )
     table = faces_table(found)
-    print(table)
-    (ROOT / "benchmarks" / "results" / "fro-faces.md").write_text(table + "\n", encoding="utf-8")
+    told = (
+        f"LFW (middle of the deep-funneled pictures, {CONFIG.size[0]}x{CONFIG.size[1]}), {CONFIG.people} training "
+        f"people, {CONFIG.backbone}, preset `{CONFIG.preset}`, {CONFIG.steps} steps, scale {CONFIG.scale:g}, seed "
+        f"{CONFIG.seed}, on a CPU; rates in %."
+    )
+    put(ROOT / "docs" / "methods" / "fro.md", "fro-faces", f"{told}\n\n{table}")
     pool, student = (found[name]["accuracy"] for name in ("pool", "student"))
-    told = {
+    shown = {
         name: "{:.1f} % [{:.1f}, {:.1f}]".format(*(100 * end for end in found[name]["accuracy"]))
         for name in ("pool", "student", "originals")
     }
@@ -58,7 +62,7 @@ def main() -> None:
         scale=f"{CONFIG.people} training people, {found['pool']['pairs']} pairs, {CONFIG.backbone}, "
         f"{CONFIG.epochs} epochs, {CONFIG.steps} steps",
         command="VEILKIT_DATA=... python benchmarks/fro_faces.py",
-        note=f"pool {told['pool']}, student {told['student']}, student of the originals {told['originals']}",
+        note=f"pool {shown['pool']}, student {shown['student']}, student of the originals {shown['originals']}",
     )  # fmt: skip
 
 
