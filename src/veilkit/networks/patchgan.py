@@ -1,4 +1,4 @@
-"""The discriminator of pix2pix (Isola et al., CVPR 2017): tells real pairs of pictures from made ones, patch by patch."""
+"""The discriminator of pix2pix (Isola et al., CVPR 2017): tells real pairs of pictures from made ones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class PatchGanConfig:
 
 
 class PatchGan(nn.Module):
-    """A picture given and one that goes with it, each (N, 3, H, W) in [0, 1], to logits (N, 1, h, w): real or made."""
+    """A picture and one made of it, each (N, 3, H, W) in [0, 1], to logits (N, 1, h, w): is the second real?"""
 
     def __init__(self, config: PatchGanConfig) -> None:
         super().__init__()
@@ -61,5 +61,5 @@ def discriminator_loss(real: Tensor, made: Tensor) -> Tensor:
 
 
 def generator_loss(made: Tensor) -> Tensor:
-    """What the generator minimises: -mean log D(made), pix2pix's form of Eq. 1 and 4, whose gradient does not vanish."""
+    """What the generator minimises: -mean log D(made), pix2pix's form of Eq. 1 and 4 that does not saturate."""
     return F.softplus(-made).mean()

@@ -36,8 +36,8 @@ class Pix2PixConfig:
 class Pix2PixUNet(nn.Module):
     """(N, 3, H, W) in [0, 1] to the same; H and W are multiples of 2 ** depth. Inside it works on [-1, 1].
 
-    4 x 4 convolutions of stride 2 with batch norm and a leaky rectifier on the way down, transposed ones on the way up,
-    the maps of the way down beside those of the way up, tanh at the end; no dropout.
+    4 x 4 convolutions of stride 2 with batch norm and a leaky rectifier on the way down, transposed ones on the way
+    up, the maps of the way down beside those of the way up, tanh at the end; no dropout.
     """
 
     def __init__(self, config: Pix2PixConfig) -> None:
