@@ -86,8 +86,8 @@ def recover(
     identity: a file with a secret key of one of the recipients. sealed: the folder of sealed originals, by default
     `PROTECTED.sealed`. only: names of pictures in the release; by default all. log: where a line for each picture is
     appended, by default `DESTINATION.access.jsonl`. key: the release's key; with it, sealed files that were not made
-    under that key are refused. model: in place of an identity, the decoder that was trained with the release's method;
-    its pictures are like the originals, but not the same, and have the names of the release.
+    under that key are refused. model: in place of an identity, the decoder that was trained with the release's
+    method; its pictures are like the originals, but not the same, and have the names of the release.
 
     Where anything is wrong with one of them, nothing is written. A recovery that was stopped goes on when it is
     called again; files that are there are never overwritten.
@@ -95,8 +95,8 @@ def recover(
     folder, target = Path(protected).resolve(), Path(destination).resolve()
     if (identity is None) == (model is None):
         raise UsageError(
-            "expected either an identity (--identity), for sealed originals, or a decoder (--model), for a method that "
-            f"learned one, but got {'neither' if identity is None else 'both'}"
+            "expected either an identity (--identity), for sealed originals, or a decoder (--model), for a method "
+            f"that learned one, but got {'neither' if identity is None else 'both'}"
         )
     if model is not None and (sealed is not None or key is not None):
         raise UsageError("sealed and key belong to sealed originals: leave them out with a model")

@@ -80,6 +80,7 @@ def _train(
     state, epochs = work_dir / "state.safetensors", run.config.reid.epochs
     if state.exists():
         run.restore(state)
+        write_decisions(work_dir, run.decisions)  # a kill may have come between the state and them
     steps = len(run.data.batches(0))
     with Progress(epochs * steps, "training", done=run.epoch * steps, stream=stream) as progress:
         while run.epoch < epochs:

@@ -16,7 +16,8 @@ _COLOURS = {"upgrade": "#2f7d4f", "revert": "#b3401f", "keep": "#1f5fa8", "off":
 def write_decisions(folder: Path, decisions: Sequence[Mapping[str, Any]]) -> None:
     """`decisions.jsonl` and `decisions.svg` in `folder`, each whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
-    _replace(folder / "decisions.jsonl", "".join(json.dumps(decision) + "\n" for decision in decisions))
+    lines = [json.dumps(decision, sort_keys=True) + "\n" for decision in decisions]
+    _replace(folder / "decisions.jsonl", "".join(lines))
     _replace(folder / "decisions.svg", decision_figure(decisions))
 
 
