@@ -21,8 +21,9 @@ from veilkit.methods.privacyreid import PAPER, desensitiser
 from veilkit.networks.losses import weighted_regularised_triplet
 from veilkit.rng import Randomness
 from veilkit.training.anonymiser import TrainedAnonymiser, train_anonymiser
+from veilkit.training.anonymiser_check import ValidationPeople
 from veilkit.training.anonymiser_config import AnonymiserConfig
-from veilkit.training.anonymiser_data import AnonymiserData
+from veilkit.training.anonymiser_data import AnonymiserData, Desensitiser
 from veilkit.training.anonymiser_people import set_aside
 from veilkit.training.anonymiser_run import AnonymiserRun
 from veilkit.training.joint_reid import JointReid
@@ -159,6 +160,15 @@ def test_validation_people_are_a_fifth_and_so_are_their_queries(people: Split) -
         set_aside(Split("one", people.root, (Record("a", "p"), Record("b", "p"))), 0.2, Randomness.from_seed(0))
     with pytest.raises(DataError, match="expected an identity"):
         set_aside(Split("none", people.root, (Record("a"),)), 0.2, Randomness.from_seed(0))
+
+
+def test_equal_pictures_leave_finite_numbers(people: Split) -> None:
+    """A blank picture may come back exactly; its infinite PSNR must neither hide the others' nor stop the run."""
+    held = set_aside(people, 0.2, Randomness.from_seed(0))
+    same = Desensitiser("nothing", lambda images, names: images)
+    psnr, ssim = ValidationPeople(held, (32, 16), same).desensitised_likeness()
+    assert psnr == 100
+    assert ssim == pytest.approx(1)
 
 
 @pytest.mark.parametrize("kind", ["blur", "pixelate", "noise"])

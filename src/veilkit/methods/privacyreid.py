@@ -54,7 +54,7 @@ SMALL = PrivacyReidConfig(
 
 
 class PrivacyReid(Method[PrivacyReidConfig]):
-    """Learnable privacy-preserving anonymisation (Zhang, Ye and Yang, ACM Multimedia 2022).
+    """Learnable privacy-preserving anonymisation (Zhang et al., ACM Multimedia 2022).
 
     A generator makes anonymised pictures that look like blurred, pixelated or noisy ones, yet hold what a recogniser
     and a decoder need, which are trained along with it. The default is the preset `small`.

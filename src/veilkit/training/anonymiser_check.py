@@ -19,6 +19,7 @@ from veilkit.training.retrieval import evaluate_reid
 
 _BATCH = 32
 _SHOWN = 8  # pictures on a sheet
+_EQUAL = 100.0  # dB that equal pictures count as: a mean with an infinite one says nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ def generated(generator: Pix2PixUNet, pixels: Tensor) -> Tensor:
 
 def _likeness(pictures: Tensor, originals: Tensor) -> tuple[float, float]:
     parts = zip(torch.split(pictures, _BATCH), torch.split(originals, _BATCH), strict=True)
-    each = [(psnr(_unit(a), _unit(b)), ssim(_unit(a), _unit(b))) for a, b in parts]
+    each = [(psnr(_unit(a), _unit(b)).clamp(max=_EQUAL), ssim(_unit(a), _unit(b))) for a, b in parts]
     return torch.cat([p for p, _ in each]).mean().item(), torch.cat([s for _, s in each]).mean().item()
 
 
