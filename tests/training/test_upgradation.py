@@ -61,7 +61,8 @@ def test_the_log_holds_every_number_and_the_figure_every_check(tmp_path: Path) -
     write_decisions(tmp_path, decisions)
     assert [json.loads(line) for line in (tmp_path / "decisions.jsonl").read_text().splitlines()] == decisions
     root = ET.fromstring((tmp_path / "decisions.svg").read_text())
-    dots = root.findall("{http://www.w3.org/2000/svg}circle")
-    assert len(dots) == 3 * len(decisions) + 3  # and three in the legend
+    marks = [mark for mark in root if mark.get("class") == "check"]
+    assert len(marks) == 3 * len(decisions) + 3  # and three in the legend
+    assert len({mark.get("fill") for mark in marks}) == 3
     write_decisions(tmp_path, [])
     assert (tmp_path / "decisions.jsonl").read_text() == ""

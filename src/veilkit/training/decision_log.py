@@ -22,7 +22,7 @@ def write_decisions(folder: Path, decisions: Sequence[Mapping[str, Any]]) -> Non
 
 
 def decision_figure(decisions: Sequence[Mapping[str, Any]]) -> str:
-    """An SVG: what each check measured, the limit it was held to (dashed), and what was decided (colour)."""
+    """An SVG: what each check measured, the limit it was held to (dashed), and what was decided (shape and colour)."""
     height = len(_PANELS) * _PANEL + 40
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img" font-size="11" '
@@ -33,7 +33,7 @@ def decision_figure(decisions: Sequence[Mapping[str, Any]]) -> str:
         parts += _panel(decisions, name, title, limit, place * _PANEL)
     for place, action in enumerate(("upgrade", "keep", "revert")):
         y = _TOP + 20 * place
-        parts.append(f'<circle cx="{_WIDTH - _RIGHT + 24}" cy="{y}" r="4" fill="{_COLOURS[action]}"/>')
+        parts.append(_mark(_WIDTH - _RIGHT + 24, y, action))
         parts.append(f'<text x="{_WIDTH - _RIGHT + 34}" y="{y + 4}">{action}</text>')
     parts.append(f'<text x="{(_LEFT + _WIDTH - _RIGHT) / 2}" y="{height - 8}" text-anchor="middle">epoch</text>')
     return "".join(parts) + "</svg>\n"
@@ -64,10 +64,19 @@ def _panel(decisions: Sequence[Mapping[str, Any]], name: str, title: str, limit:
         points = " ".join(f"{x(d['epoch']):.1f},{y(d[key]):.1f}" for d in decisions if d[key] is not None)
         parts.append(f'<polyline points="{points}" fill="none" stroke="#888"{dashes}/>')
     for d in decisions:
-        colour = _COLOURS[d["action"]]
-        parts.append(f'<circle cx="{x(d["epoch"]):.1f}" cy="{y(d[name]):.1f}" r="4" fill="{colour}"/>')
+        parts.append(_mark(x(d["epoch"]), y(d[name]), d["action"]))
         parts.append(f'<text x="{x(d["epoch"]):.1f}" y="{floor + 12}" text-anchor="middle">{d["epoch"]}</text>')
     return parts
+
+
+def _mark(x: float, y: float, action: str) -> str:
+    """A triangle upwards for an upgrade and downwards for a revert, else a dot: colours alone are not for everybody."""
+    sides = {"upgrade": (-6, 4), "revert": (6, -4)}.get(action)
+    if sides is None:
+        return f'<circle class="check" cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{_COLOURS[action]}"/>'
+    tip, base = sides
+    path = f"M{x:.1f},{y + tip:.1f} L{x - 6:.1f},{y + base:.1f} H{x + 6:.1f} Z"
+    return f'<path class="check" d="{path}" fill="{_COLOURS[action]}"/>'
 
 
 def _replace(file: Path, text: str) -> None:
