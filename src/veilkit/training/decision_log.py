@@ -22,7 +22,7 @@ def write_decisions(folder: Path, decisions: Sequence[Mapping[str, Any]]) -> Non
 
 
 def decision_figure(decisions: Sequence[Mapping[str, Any]]) -> str:
-    """An SVG: what each check measured, the limit it was held to (dashed), and what was decided (shape and colour)."""
+    """An SVG: what each check measured, the limit it was held to (dashed), and what was decided (shape)."""
     height = len(_PANELS) * _PANEL + 40
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img" font-size="11" '
@@ -70,7 +70,7 @@ def _panel(decisions: Sequence[Mapping[str, Any]], name: str, title: str, limit:
 
 
 def _mark(x: float, y: float, action: str) -> str:
-    """A triangle upwards for an upgrade and downwards for a revert, else a dot: colours alone are not for everybody."""
+    """A triangle upwards for an upgrade and downwards for a revert, else a dot: not everybody sees colours."""
     sides = {"upgrade": (-6, 4), "revert": (6, -4)}.get(action)
     if sides is None:
         return f'<circle class="check" cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{_COLOURS[action]}"/>'
