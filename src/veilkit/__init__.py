@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from veilkit.audit import run_audit as run_audit
     from veilkit.pipeline.protect import Outcome as Outcome
     from veilkit.pipeline.protect import protect as protect
-    from veilkit.pipeline.recovering import Recovered as Recovered
     from veilkit.pipeline.recovering import recover as recover
+    from veilkit.pipeline.recovery_folders import Recovered as Recovered
     from veilkit.version import __version__ as __version__
 
 # torch takes seconds to import: names are looked up when they are first used.
@@ -19,7 +19,7 @@ _HOMES = {
     "run_audit": "veilkit.audit",
     "Outcome": "veilkit.pipeline.protect",
     "protect": "veilkit.pipeline.protect",
-    "Recovered": "veilkit.pipeline.recovering",
+    "Recovered": "veilkit.pipeline.recovery_folders",
     "recover": "veilkit.pipeline.recovering",
     "__version__": "veilkit.version",
 }

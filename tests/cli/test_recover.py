@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests.cli.test_commands import veilkit
 from tests.conftest import tree
+from veilkit.datasets.generated import generate_people
 from veilkit.pipeline.identities import write_identity
 from veilkit.pipeline.protect import protect
 from veilkit.pipeline.recovering import recover
@@ -44,3 +45,30 @@ def test_mistakes_end_in_2_and_write_nothing(folder: Path, tmp_path: Path) -> No
     assert "nothing was restored, as 12 of 12" in back.stderr
     assert "Traceback" not in back.stderr
     assert not (tmp_path / "back").exists()
+
+
+def test_a_learned_decoder_from_fit_to_recovery(tmp_path: Path) -> None:
+    generate_people(tmp_path / "people", identities=12, images=8, cameras=2, seed=0, height=64, workers=1)
+    settings = {
+        "reid.backbone": "osnet-x0.25", "reid.size": "32,16", "reid.epochs": 1, "reid.identities": 4,
+        "reid.images": 2, "reid.warmup": 0, "generator.width": 4, "generator.depth": 3, "discriminator.width": 4,
+        "discriminator.layers": 1, "baseline_epochs": 1,
+    }  # fmt: skip
+    small = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+    fitted = veilkit("fit", "privacyreid", "people", "--out", "model.safetensors", *small, cwd=tmp_path)
+    assert fitted.returncode == 0, fitted.stderr
+    assert "model.decoder.safetensors undoes the protection: keep it apart" in fitted.stdout
+    assert (tmp_path / "runs" / "model" / "decisions.svg").is_file()
+    words = ("--method", "privacyreid", "--model", "model.safetensors", "--names", "keep", "--workers", 0)
+    done = veilkit("protect", "people/query", "out", *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    back = veilkit("recover", "out", "back", "--model", "model.decoder.safetensors", cwd=tmp_path)
+    assert back.returncode == 0, back.stderr
+    assert "not the originals byte for byte" in back.stdout
+    names = {name for name in tree(tmp_path / "out") if name.endswith(".png")}
+    assert set(tree(tmp_path / "back")) == names
+    assert len((tmp_path / "back.access.jsonl").read_text().splitlines()) == len(names) > 0
+    wrong = veilkit("recover", "out", "again", "--model", "model.safetensors", cwd=tmp_path)
+    assert wrong.returncode == 2
+    assert "expected a model of kind 'decoder'" in wrong.stderr
+    assert "Traceback" not in wrong.stderr

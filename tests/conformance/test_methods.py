@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from tests.conftest import random_picture, tree
+from tests.methods.anonymisers import tiny_model_file
 from tests.methods.experts import tiny_expert_file
 from veilkit.errors import ConfigError, UnknownNameError
 from veilkit.methods import METHODS, Item, bind
@@ -26,6 +27,8 @@ SMALL: dict[str, dict[str, object]] = {
     "pixelfade": {"expert": tiny_expert_file("vit-small"), "batch": 3, "steps": 2, "spread": 1.0},
     "avih": {"expert": tiny_expert_file("vit-small"), "batch": 3, "steps": 2, "key": True},
 }
+# The model files of methods that must have learned something.
+MODELS: dict[str, str] = {"privacyreid": tiny_model_file()}
 ALL = sorted(name for name in METHODS if not METHODS[name].unpaired)  # the others: test_synthesisers.py
 SINGLE = [name for name in ALL if not METHODS[name].mixes]
 RANDOM = [name for name in ALL if METHODS[name].random]
@@ -33,6 +36,8 @@ RANDOM = [name for name in ALL if METHODS[name].random]
 
 @cache
 def make(name: str):
+    if METHODS[name].learns:
+        return METHODS[name].load(Path(MODELS[name]))
     return METHODS[name].configured(settings=SMALL.get(name))
 
 
@@ -137,7 +142,9 @@ def test_files_in_files_out_are_the_same_under_the_same_key(name: str, folder: P
     results = []
     for source, workers in ((folder, 0), (folder, 1), (copy, 2)):
         target = tmp_path / f"release-{workers}"
-        outcome = protect(source, target, name, settings=SMALL.get(name), key=key, workers=workers)
+        outcome = protect(
+            source, target, name, model=MODELS.get(name), settings=SMALL.get(name), key=key, workers=workers
+        )
         assert (outcome.protected, outcome.refused) == (12, {})
         results.append(tree(target))
     assert results[0] == results[1] == results[2]

@@ -58,5 +58,5 @@ def fit(
     fitted = kind.configured(preset, parse_settings(settings or []))
     fitted.fit(split, work_dir=work_dir or Path("runs") / out.stem, init=init).save(out)
     typer.echo(f"{method} has learned from {len(split)} pictures of {len(split.identities)} people: {out}")
-    if kind.learns:
-        typer.echo("Keep that file as private as the pictures: it names the people, and it knows them.")
+    for line in fitted.after_fit(out):
+        typer.echo(line)

@@ -6,13 +6,16 @@ from typing import Any
 
 from veilkit.lookup import Lookup
 from veilkit.methods.avih import Avih
-from veilkit.methods.base import Item, Method, Synthesiser, bind
+from veilkit.methods.base import Item, Method, Recoverable, Synthesiser, bind
 from veilkit.methods.controls import Blur, Mask, Noise, Pixelate
 from veilkit.methods.fro import Fro
 from veilkit.methods.mixing import MixUp, Patches
 from veilkit.methods.pixelfade import PixelFade
+from veilkit.methods.privacyreid import PrivacyReid
 
-_ALL: tuple[type[Method[Any]], ...] = (Blur, Pixelate, Noise, Mask, MixUp, Patches, Fro, PixelFade, Avih)
+_ALL: tuple[type[Method[Any]], ...] = (
+    Blur, Pixelate, Noise, Mask, MixUp, Patches, Fro, PixelFade, Avih, PrivacyReid,
+)  # fmt: skip
 METHODS: Lookup[type[Method[Any]]] = Lookup("method", [(method.name, method) for method in _ALL])
 
-__all__ = ["METHODS", "Item", "Method", "Synthesiser", "bind"]
+__all__ = ["METHODS", "Item", "Method", "Recoverable", "Synthesiser", "bind"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 from torch import Tensor
 
@@ -79,6 +79,11 @@ class Method(ABC, Generic[C]):
         """
         return self
 
+    def after_fit(self, out: Path) -> tuple[str, ...]:
+        """What whoever fitted it must be told of the file `out`, which `save` wrote; a line each."""
+        told = "Keep that file as private as the pictures: it names the people, and it knows them."
+        return (told,) if self.learns else ()
+
     def groups(self, items: Sequence[Item], *, rng: Randomness) -> Iterator[tuple[int, ...]]:
         """Positions in `items` that are protected together; each position is in exactly one group."""
         return ((index,) for index in range(len(items)))
@@ -122,6 +127,14 @@ class Method(ABC, Generic[C]):
         """Read what `save` wrote."""
         checkpoint = load_checkpoint(path, kind=f"method/{cls.name}")
         return cls(with_settings(cls.default, checkpoint.config))
+
+
+@runtime_checkable
+class Recoverable(Protocol):
+    """A method with a way back for those who may have it."""
+
+    def recover(self, images: Tensor, *, rng: Randomness) -> Tensor:
+        """Pictures like the originals, from released ones (N, 3, H, W); `rng` as `protect` was given it."""
 
 
 class Synthesiser(Method[C]):

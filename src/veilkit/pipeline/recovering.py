@@ -6,10 +6,7 @@ to go to. Each file is opened twice for that, once to check and once to write, s
 
 from __future__ import annotations
 
-import fcntl
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,26 +15,23 @@ from veilkit.pipeline.access_log import AccessLog
 from veilkit.pipeline.age import Identity
 from veilkit.pipeline.identities import read_identities
 from veilkit.pipeline.key import Key, read_key
-from veilkit.pipeline.manifest import MANIFEST, SUMS, Manifest, read_manifest, read_sums
+from veilkit.pipeline.manifest import Manifest
 from veilkit.pipeline.reading import Limits, read_bytes, sha256
+from veilkit.pipeline.recovery_folders import (
+    SCRATCH,
+    Recovered,
+    check_places,
+    finished_manifest,
+    scratch_folder,
+    wanted_pictures,
+)
 from veilkit.pipeline.restoring import check_place, check_together, is_restored
 from veilkit.pipeline.sealed import sealed_beside
 from veilkit.pipeline.sealing import SEALED_SUFFIX, Unsealed, check_path, unseal
 from veilkit.pipeline.writing import write_atomically
 from veilkit.progress import Progress
 
-SCRATCH = ".veilkit-recover"  # where an original is written before it gets its name
 _TOLD = 3  # pictures that an error names
-
-
-@dataclass(frozen=True, slots=True)
-class Recovered:
-    """What a recovery did: originals restored now, and those that were already there, byte for byte."""
-
-    destination: Path
-    restored: int
-    already_there: int
-    log: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +74,8 @@ def recover(
     protected: str | Path,
     destination: str | Path,
     *,
-    identity: str | Path,
+    identity: str | Path | None = None,
+    model: str | Path | None = None,
     sealed: str | Path | None = None,
     only: Sequence[str] = (),
     log: str | Path | None = None,
@@ -91,67 +86,39 @@ def recover(
     identity: a file with a secret key of one of the recipients. sealed: the folder of sealed originals, by default
     `PROTECTED.sealed`. only: names of pictures in the release; by default all. log: where a line for each picture is
     appended, by default `DESTINATION.access.jsonl`. key: the release's key; with it, sealed files that were not made
-    under that key are refused.
+    under that key are refused. model: in place of an identity, the decoder that was trained with the release's
+    method; its pictures are like the originals, but not the same, and have the names of the release.
 
     Where anything is wrong with one of them, nothing is written. A recovery that was stopped goes on when it is
     called again; files that are there are never overwritten.
     """
     folder, target = Path(protected).resolve(), Path(destination).resolve()
+    if (identity is None) == (model is None):
+        raise UsageError(
+            "expected either an identity (--identity), for sealed originals, or a decoder (--model), for a method "
+            f"that learned one, but got {'neither' if identity is None else 'both'}"
+        )
+    if model is not None and (sealed is not None or key is not None):
+        raise UsageError("sealed and key belong to sealed originals: leave them out with a model")
     sealed_folder = Path(sealed).resolve() if sealed is not None else sealed_beside(folder)
     log_file = Path(log).resolve() if log is not None else target.with_name(target.name + ".access.jsonl")
-    _check_places(folder, sealed_folder, target, log_file)
-    manifest = _manifest(folder)
-    wanted = _wanted(folder, manifest, only)
+    if model is not None:
+        from veilkit.pipeline.decoding import recover_by_decoder  # networks, for which a key need not wait
+
+        return recover_by_decoder(folder, target, Path(model), only, log_file)
+    assert identity is not None
+    check_places((folder, sealed_folder), target, log_file)
+    manifest = finished_manifest(folder)
+    wanted = wanted_pictures(folder, manifest, only)
     if not sealed_folder.is_dir():
         told = "its manifest says that none were sealed" if not manifest.sealed_recipients else "name it (--sealed)"
         raise DataError(f"expected sealed originals in {sealed_folder}, but there is no such folder: {told}")
     release = _Release(folder, sealed_folder, read_identities(Path(identity)), _key(key, manifest))
     with AccessLog(log_file, manifest.sums_sha256) as access:
         steps = _checked(release, wanted, target, access)
-        with _scratch(target) as scratch:
+        with scratch_folder(target) as scratch:
             restored = _restore(release, steps, target, scratch, access)
     return Recovered(target, restored, len(steps) - restored, log_file)
-
-
-def _check_places(folder: Path, sealed: Path, target: Path, log: Path) -> None:
-    for given in (folder, sealed):
-        if target == given or given in target.parents or target in given.parents:
-            raise UsageError(f"originals must be kept apart from {given}, but got {target}: choose another folder")
-    for given in (folder, sealed, target):
-        if log == given or given in log.parents:
-            raise UsageError(f"the access log must be kept apart from pictures, but {log} is in {given}")
-    if target.exists() and not target.is_dir():
-        raise DestinationError(f"expected a folder for the originals, but {target} is a file")
-
-
-def _manifest(folder: Path) -> Manifest:
-    manifest = read_manifest(folder)
-    if manifest is None:
-        raise DataError(
-            f"{folder} has no {MANIFEST}, so it is no finished release: run the same `veilkit protect` again"
-        )
-    try:
-        if sha256((folder / SUMS).read_bytes()) == manifest.sums_sha256:
-            return manifest
-    except OSError as error:
-        raise DataError(f"{folder / SUMS} cannot be read: {error.strerror}") from None
-    raise DataError(f"{folder / SUMS} is not the one that {MANIFEST} names: fetch the release again")
-
-
-def _wanted(folder: Path, manifest: Manifest, only: Sequence[str]) -> dict[str, str]:
-    """The pictures to restore and their hashes."""
-    pictures = dict(read_sums(folder / SUMS))
-    for picture in pictures:
-        try:
-            check_path(picture)
-        except SealError:
-            raise DataError(f"{folder / SUMS} names {picture!r}, which is no file below the folder") from None
-    if unknown := [name for name in only if name not in pictures]:
-        raise UsageError(
-            f"the release has no picture {unknown[0]!r}: names are those in its {SUMS}, "
-            f"which has {manifest.files}, such as {next(iter(pictures), None)!r}"
-        )
-    return {name: pictures[name] for name in dict.fromkeys(only)} if only else pictures
 
 
 def _key(key: str | Path | None, manifest: Manifest) -> Key | None:
@@ -219,36 +186,6 @@ def _reopened(release: _Release, step: _Step, target: Path) -> bytes:
         raise SealError("a sealed file was replaced while originals were being restored: run the same command again")
     check_place(target, step.original, step.original_sha256, scratch=SCRATCH)
     return found.original
-
-
-@contextmanager
-def _scratch(target: Path) -> Iterator[Path]:
-    """A folder for unfinished files, held by one recovery at a time; what a killed one left in it is removed."""
-    scratch = target / SCRATCH
-    try:
-        target.mkdir(parents=True, exist_ok=True, mode=0o700)
-        scratch.mkdir(exist_ok=True, mode=0o700)
-        held = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError as error:
-        raise DestinationError(f"{target} cannot be written: {error.strerror}") from None
-    try:
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise DestinationError(f"another recovery is writing to {target}: wait for it, or stop it") from None
-        try:
-            _empty(scratch)
-            yield scratch
-        finally:  # an interrupt must not leave part of an original behind
-            _empty(scratch)
-            scratch.rmdir()
-    finally:
-        os.close(held)
-
-
-def _empty(folder: Path) -> None:
-    for leftover in folder.iterdir():
-        leftover.unlink()
 
 
 def _bytes_of(file: Path, what: str) -> bytes:

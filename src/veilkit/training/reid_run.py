@@ -71,7 +71,7 @@ class ReidRun:
         self._schedule = Schedule(config.epochs, config.warmup, config.decay)
         with torch.random.fork_rng():  # torch's layers start from its global generator
             torch.manual_seed(self._rng.child("start").integer(0, 2**63))
-            self._network = ReidNetwork(_network_config(config, classes))
+            self._network = ReidNetwork(network_config(config, classes))
             self._centres = Centres(classes, config.reduced or self._network.backbone.channels)
         self._fingerprint = _fingerprint(train, config)
         if known is not None:
@@ -79,11 +79,11 @@ class ReidRun:
             held.update(b"" if self._moves is None else self._moves.tobytes())
             self._fingerprint["targets"] = held.hexdigest()
         if init is not None:
-            self._fingerprint["init"] = _start_from(self._network, init, config.backbone)
+            self._fingerprint["init"] = start_from(self._network, init, config.backbone)
         channels_last(self._network)
-        self._frozen = _freeze(self._network, config.frozen)
+        self._frozen = freeze(self._network, config.frozen)
         self._average = MovingAverage(self._network, config.average)
-        self._adam = _adam(self._network, config)
+        self._adam = reid_adam(self._network, config)
         self._sgd = torch.optim.SGD(self._centres.parameters(), config.centre_rate)
 
     def batches(self, epoch: int) -> list[NDArray[np.int64]]:
@@ -192,7 +192,8 @@ class ReidRun:
             part.eval()
 
 
-def _network_config(config: ReidConfig, identities: int) -> ReidNetworkConfig:
+def network_config(config: ReidConfig, identities: int) -> ReidNetworkConfig:
+    """The network that a recipe asks for, with a classifier of so many people."""
     return ReidNetworkConfig(
         backbone=config.backbone,
         size=config.size,
@@ -213,7 +214,7 @@ def _fingerprint(train: Split, config: ReidConfig) -> dict[str, Any]:
     return whole
 
 
-def _start_from(network: ReidNetwork, init: Path, backbone: str) -> str:
+def start_from(network: ReidNetwork, init: Path, backbone: str) -> str:
     """Take the backbone's weights from a backbone file, or from a whole Re-ID network that was trained before."""
     start = load_checkpoint(init, (BACKBONE_KIND, REID_KIND))
     if start.config.get("backbone") != backbone:
@@ -227,7 +228,7 @@ def _start_from(network: ReidNetwork, init: Path, backbone: str) -> str:
     return start.sha256
 
 
-def _freeze(network: ReidNetwork, count: int) -> list[nn.Module]:
+def freeze(network: ReidNetwork, count: int) -> list[nn.Module]:
     """Stop the learning of the stem and the first `count` - 1 blocks; they are returned."""
     frozen = network.backbone.parts()[:count]
     for part in frozen:
@@ -235,7 +236,9 @@ def _freeze(network: ReidNetwork, count: int) -> list[nn.Module]:
     return frozen
 
 
-def _adam(network: ReidNetwork, config: ReidConfig) -> torch.optim.Adam:
+def reid_adam(network: ReidNetwork, config: ReidConfig) -> torch.optim.Adam:
+    """Adam over what learns, in two groups, each with the `scale` of its rate: the backbone and the heads."""
+
     def learning(module: nn.Module) -> list[Tensor]:
         return [parameter for parameter in module.parameters() if parameter.requires_grad]
 

@@ -1,0 +1,98 @@
+"""The generator of pix2pix (Isola et al., CVPR 2017): a U-Net of strided convolutions, as PrivacyReID uses it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from veilkit.errors import ConfigError, DataError
+
+_STD = 0.02  # of all first weights, in pix2pix and in PrivacyReID's released code
+
+
+@dataclass(frozen=True, slots=True)
+class Pix2PixConfig:
+    """width: channels after the first layer (ngf); they double from layer to layer, up to `widest` times width.
+
+    depth: how many times the picture is halved. The paper's 7 take 256 x 128 down to 2 x 1.
+    """
+
+    width: int = 64
+    depth: int = 7
+    widest: int = 8
+
+    def __post_init__(self) -> None:
+        if min(self.width, self.widest) < 1 or self.depth < 2:
+            raise ConfigError(f"a generator needs positive widths and at least 2 halvings, but got {self}")
+
+    def channels(self, level: int) -> int:
+        """Channels after `level` + 1 halvings."""
+        return self.width * min(1 << level, self.widest)
+
+
+class Pix2PixUNet(nn.Module):
+    """(N, 3, H, W) in [0, 1] to the same; H and W are multiples of 2 ** depth. Inside it works on [-1, 1].
+
+    4 x 4 convolutions of stride 2 with batch norm and a leaky rectifier on the way down, transposed ones on the way
+    up, the maps of the way down beside those of the way up, tanh at the end; no dropout.
+    """
+
+    def __init__(self, config: Pix2PixConfig) -> None:
+        super().__init__()
+        self.config = config
+        widths = [config.channels(level) for level in range(config.depth)]
+        last = config.depth - 1
+        self.down = nn.ModuleList(
+            _down(into, out, active=level > 0, normed=0 < level < last)
+            for level, (into, out) in enumerate(zip([3, *widths[:-1]], widths, strict=True))
+        )
+        self.up = nn.ModuleList(
+            _up(widths[level] * (1 if level == last else 2), widths[level - 1]) for level in range(last, 0, -1)
+        )
+        self.answer = nn.Sequential(nn.ReLU(), nn.ConvTranspose2d(2 * widths[0], 3, 4, 2, 1), nn.Tanh())
+        start_normal(self)
+        self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    def forward(self, images: Tensor) -> Tensor:
+        """The picture that the generator makes of each picture."""
+        step = 2**self.config.depth
+        if images.shape[2] % step or images.shape[3] % step:
+            raise DataError(
+                f"a generator of {self.config.depth} halvings takes sides that are multiples of {step}, "
+                f"but got {images.shape[2]} x {images.shape[3]}"
+            )
+        maps = (2 * images - 1).contiguous(memory_format=torch.channels_last)
+        kept = []
+        for layer in self.down:
+            maps = layer(maps)
+            kept.append(maps)
+        for layer, beside in zip(self.up, reversed(kept[:-1]), strict=True):
+            maps = torch.cat([layer(maps), beside], 1)
+        return (cast(Tensor, self.answer(maps)) + 1) / 2
+
+
+def start_normal(network: nn.Module) -> None:
+    """First weights as in pix2pix: N(0, 0.02), those of batch norm N(1, 0.02), biases 0."""
+    for layer in network.modules():
+        if isinstance(layer, (nn.Conv2d, nn.ConvTranspose2d)):
+            nn.init.normal_(layer.weight, 0.0, _STD)
+        elif isinstance(layer, nn.BatchNorm2d):
+            nn.init.normal_(layer.weight, 1.0, _STD)
+        else:
+            continue
+        if layer.bias is not None:
+            nn.init.zeros_(layer.bias)
+
+
+def _down(into: int, out: int, *, active: bool, normed: bool) -> nn.Sequential:
+    """Halves the maps. The first one sees the picture itself; the last has too few pixels for a norm."""
+    layers: list[nn.Module] = [nn.LeakyReLU(0.2)] if active else []
+    layers.append(nn.Conv2d(into, out, 4, 2, 1, bias=False))
+    return nn.Sequential(*layers, nn.BatchNorm2d(out)) if normed else nn.Sequential(*layers)
+
+
+def _up(into: int, out: int) -> nn.Sequential:
+    return nn.Sequential(nn.ReLU(), nn.ConvTranspose2d(into, out, 4, 2, 1, bias=False), nn.BatchNorm2d(out))
