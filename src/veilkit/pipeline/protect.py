@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, get_args
 
-from veilkit.datasets.folder import check_folder, walk
 from veilkit.datasets.labels import labeller
-from veilkit.errors import ConfigError, DataError, DestinationError, UsageError
+from veilkit.errors import ConfigError, DestinationError, UsageError
 from veilkit.methods import METHODS, Item, Method, Synthesiser, bind
 from veilkit.pipeline.engines.local import LocalEngine
+from veilkit.pipeline.enrolment import enrol
 from veilkit.pipeline.key import Key, read_or_create_key
 from veilkit.pipeline.ledger import Entry, Ledger
-from veilkit.pipeline.manifest import MANIFEST, SUMS, Manifest, write_sums
-from veilkit.pipeline.naming import SCRATCH, Names, kept_names, pseudonyms
+from veilkit.pipeline.manifest import MANIFEST
+from veilkit.pipeline.naming import Names
+from veilkit.pipeline.places import Places, find_places
 from veilkit.pipeline.reading import Limits
-from veilkit.pipeline.sealed import (
-    check_sealed,
-    check_sealed_name,
-    close_sealed,
-    open_sealed,
-    recipients_for,
-    sealed_beside,
-)
-from veilkit.pipeline.synthesis import count_people, grouped_tasks, planned, write_soft_labels
+from veilkit.pipeline.release import Wanted, close_release, open_release
+from veilkit.pipeline.sealed import close_sealed, open_sealed, recipients_for
+from veilkit.pipeline.synthesis import grouped_tasks
 from veilkit.pipeline.work import Job, Task, item_name
-from veilkit.pipeline.writing import SUFFIX, Format, write_atomically
+from veilkit.pipeline.writing import SUFFIX, Format
 from veilkit.progress import Progress
-from veilkit.version import __version__
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +51,6 @@ class Outcome:
     missed: int = 0
     sealed: Path | None = None
     recipients: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Places:
-    """Where a run reads and writes."""
-
-    source: Path
-    destination: Path
-    private: Path
-    sealed: Path
-    key_file: Path | None
-
-    @property
-    def scratch(self) -> Path:
-        return self.destination / SCRATCH
 
 
 def protect(
@@ -108,19 +85,17 @@ def protect(
     chosen = _method(method, preset, settings, model)
     chosen.check()
     recipients = recipients_for(chosen, seal_to)
-    places = _places(Path(source), Path(destination), key, seed, sealing=bool(recipients))
+    places = find_places(Path(source), Path(destination), key, seed, sealing=bool(recipients))
     if names not in get_args(Names) or image_format not in SUFFIX or workers < 0:
         raise ConfigError("names must be pseudonyms or kept, image_format png or jpeg, and workers at least 0")
     labeller(labels, places.source)  # before anything is made on disk
     secret, new_key = _secret(places, seed)
+    wanted = Wanted(chosen, image_format, names, labels, recipients)
     try:
-        with Ledger(_ledger_file(places, secret)) as ledger:
-            _open_release(places, ledger, chosen, image_format, names, recipients)
+        with Ledger(places.ledger_file(secret)) as ledger:
+            open_release(wanted, places, ledger)
             sealed = open_sealed(places.sealed, ledger, recipients)
-            if isinstance(chosen, Synthesiser):
-                passed_over = _enrol_synthetic(chosen, places, ledger, secret, names, labels, image_format)
-            else:
-                passed_over = _enrol(places, ledger, secret, names, labels, image_format, sealing=bool(recipients))
+            passed_over = enrol(wanted, places, ledger, secret)
             (places.destination / MANIFEST).unlink(missing_ok=True)  # it stands only in a finished release
             job = Job(
                 chosen, secret.randomness, places.source, places.destination, places.scratch, image_format,
@@ -129,7 +104,7 @@ def protect(
             _work(job, ledger, workers)
             if sealed is not None:
                 close_sealed(sealed, ledger)
-            _close_release(places, ledger, secret, chosen, image_format, names, recipients)
+            close_release(wanted, places, ledger, secret)
             refused = Counter(reason.partition(":")[0] for _, reason in ledger.refusals())
             refusals = ledger.file.with_suffix(".refused.csv")
             ledger.write_refusals(refusals) if refused else refusals.unlink(missing_ok=True)
@@ -176,113 +151,11 @@ def _method(
     return kind.load(Path(model)).reconfigured(preset, settings)
 
 
-def _places(source: Path, destination: Path, key: str | Path | None, seed: int | None, *, sealing: bool) -> _Places:
-    check_folder(source)
-    source, destination = source.resolve(), destination.resolve()
-    if destination == source or source in destination.parents or destination in source.parents:
-        raise UsageError(f"source and destination must lie apart, but got {source} and {destination}")
-    if key is not None and seed is not None:
-        raise UsageError("give a key or a seed, not both")
-    beside = destination.with_name(destination.name + ".private")
-    key_file = None if seed is not None else Path(key).resolve() if key is not None else beside / "key"
-    private = beside if key_file is None else key_file.parent
-    sealed = sealed_beside(destination).resolve()
-    if sealing and any(a in (b, *b.parents) for a, b in ((sealed, source), (source, sealed), (destination, sealed))):
-        raise UsageError(f"sealed originals go to {sealed}, which must lie apart from source and destination")
-    for folder in (source, destination, *([sealed] if sealing else [])):
-        if private == folder or folder in private.parents:
-            raise UsageError(f"the key must be kept apart from the pictures, but {private} is in {folder}")
-    return _Places(source, destination, private, sealed, key_file)
-
-
-def _secret(places: _Places, seed: int | None) -> tuple[Key, bool]:
+def _secret(places: Places, seed: int | None) -> tuple[Key, bool]:
     if seed is not None:
         return Key.from_seed(seed), False
     assert places.key_file is not None
     return read_or_create_key(places.key_file)
-
-
-def _ledger_file(places: _Places, secret: Key) -> Path:
-    """One ledger per key and destination, so that one key may serve many releases."""
-    stem = places.key_file.name if places.key_file else "seed"
-    return places.private / f"{stem}.{secret.randomness.tag('ledger', str(places.destination)).hex()[:12]}.ledger"
-
-
-def _open_release(
-    places: _Places,
-    ledger: Ledger,
-    method: Method[Any],
-    image_format: Format,
-    names: Names,
-    recipients: tuple[str, ...],
-) -> None:
-    """Make the destination ready, or refuse it where it holds something else than this release."""
-    facts = {"method": method.fingerprint(), "format": image_format, "names": names, "source": str(places.source)}
-    before = {name: value for name, value in ledger.about().items() if name in facts}
-    try:
-        held = set(places.destination.iterdir()) if places.destination.exists() else set()
-        empty = held <= {places.scratch}
-        if not empty and before != facts:
-            different = sorted(name for name in facts if before.get(name) != facts[name])
-            what = (
-                f"a release with another {', '.join(different)}" if before else "files that are not of this release"
-            )
-            raise DestinationError(f"{places.destination} holds {what}: choose a new or empty folder")
-        check_sealed(places.sealed, ledger, recipients, same=before == facts)
-        if before != facts:
-            ledger.clear()
-        ledger.describe(**facts)  # before anything is in the folder: a kill in between must not block a resume
-        places.scratch.mkdir(parents=True, exist_ok=True)
-        for leftover in places.scratch.iterdir():
-            leftover.unlink(missing_ok=True)
-    except OSError as error:
-        raise DestinationError(f"{places.destination} cannot be written: {error.strerror}") from None
-
-
-def _enrol(
-    places: _Places, ledger: Ledger, secret: Key, names: Names, labels: str, image_format: Format, *, sealing: bool
-) -> int:
-    """Note every picture of the source in the ledger; returns how many other files were passed over."""
-    label, suffix, passed_over = labeller(labels, places.source), SUFFIX[image_format], 0
-
-    def pictures() -> Iterator[str]:
-        nonlocal passed_over
-        for path, is_image in walk(places.source):
-            if is_image:
-                yield path
-            else:
-                passed_over += 1
-
-    name = pseudonyms(secret, suffix) if names == "pseudonyms" else kept_names(pictures(), suffix)
-    passed_over = 0
-    check = check_sealed_name if sealing else str
-    ledger.enrol(Entry(path, check(name(path)), *label(path)) for path in pictures())
-    if not ledger.count():
-        raise DataError(f"there are no pictures below {places.source}")
-    return passed_over
-
-
-def _enrol_synthetic(
-    method: Synthesiser[Any],
-    places: _Places,
-    ledger: Ledger,
-    secret: Key,
-    names: Names,
-    labels: str,
-    image_format: Format,
-) -> int:
-    """Note every picture that is to be made; returns how many files of the source were passed over."""
-    counts, unknown, others = count_people(places.source, labels)
-    if not counts:
-        raise DataError(
-            f"{method.name} makes pictures of people, but nobody is labelled below {places.source}: "
-            "say who is in a picture with labels"
-        )
-    rng = bind(secret.randomness, method)
-    ledger.enrol(planned(method, counts, secret, rng, names, SUFFIX[image_format]))
-    known = set(method.classes)
-    strangers = sum(count for person, count in counts.items() if person not in known)
-    return unknown + others + strangers
 
 
 def _work(job: Job, ledger: Ledger, workers: int) -> None:
@@ -319,44 +192,3 @@ def _tasks(job: Job, ledger: Ledger, progress: Progress) -> Iterator[Task]:
     items = [Item(item_name(entry.source, entry.source_sha256 or ""), entry.identity) for entry in entries]
     for group in job.method.groups(items, rng=bind(job.randomness, job.method)):
         yield Task(tuple(entries[index] for index in group))
-
-
-def _close_release(
-    places: _Places,
-    ledger: Ledger,
-    secret: Key,
-    method: Method[Any],
-    image_format: Format,
-    names: Names,
-    recipients: tuple[str, ...],
-) -> None:
-    """Write hashes and manifest; from here on the release is finished."""
-    done: Iterable[tuple[str, str]] = (
-        (entry.output, entry.output_sha256 or "") for entry in ledger.entries("done", present=False)
-    )
-    try:
-        if isinstance(method, Synthesiser):
-            labels = write_soft_labels(method, ledger, secret, names, places.destination, places.scratch)
-            done = chain(done, [labels])
-        draft = places.scratch / SUMS
-        sums = write_sums(draft, done)
-        draft.replace(places.destination / SUMS)
-        manifest = Manifest(
-            veilkit=__version__,
-            method=method.name,
-            config=method.public_config(),
-            expert_sha256=method.expert_sha256,
-            key_commitment=secret.commitment() if secret.seed is None else None,
-            seed=secret.seed,
-            reproducible_by="the key's holder" if secret.seed is None else "anyone",
-            names=names,
-            image_format=image_format,
-            sealed_recipients=len(recipients) or None,
-            files=ledger.count("done", present=False),
-            sums_sha256=sums,
-        )
-        os.sync()  # a power cut must not leave a manifest over pictures that the disk does not have yet
-        write_atomically(places.destination / MANIFEST, manifest.text().encode(), places.scratch, durable=True)
-        shutil.rmtree(places.scratch)
-    except OSError as error:
-        raise DestinationError(f"{places.destination} cannot be written: {error.strerror}") from None
