@@ -35,6 +35,16 @@ def test_work_done_before_does_not_spoil_the_rate():
     assert lines(100, [(10, 20, "")], done=60) == ["work: 80/100 (80 %), 2.0/s, 0:10 left"]
 
 
+def test_work_that_is_found_done_does_not_spoil_the_rate():
+    clock, stream = Clock(), io.StringIO()
+    with Progress(100, "work", stream=stream, clock=clock) as progress:
+        clock.now = 1
+        progress.advance(60, kept=60)
+        clock.now = 10
+        progress.advance(20)
+    assert stream.getvalue().splitlines() == ["work: 80/100 (80 %), 2.0/s, 0:10 left"]
+
+
 def test_last_note_stays():
     assert lines(4, [(10, 1, "loss 3"), (10, 1, "")])[1].endswith("left, loss 3")
 

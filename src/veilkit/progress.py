@@ -64,9 +64,13 @@ class Progress:
         elif self._reported != self._done:
             self._report()
 
-    def advance(self, steps: int = 1, note: str = "") -> None:
-        """`steps` more are done; `note` (a loss, a count of refusals) stays until the next one."""
+    def advance(self, steps: int = 1, note: str = "", *, kept: int = 0) -> None:
+        """`steps` more are done; `note` (a loss, a count of refusals) stays until the next one.
+
+        kept: so many of them were found done from before (resume), and do not count for the rate.
+        """
         self._done += steps
+        self._before += kept
         self._note = note or self._note
         if self._bar is not None:
             self._bar.update(self._task, completed=self._done, note=self._note, rate=self._rate_text())

@@ -36,6 +36,16 @@ def test_results_recorded_while_reading_do_not_disturb_the_reading(tmp_path: Pat
         assert len(seen) == len(set(seen)) == ledger.count("done") == 600
 
 
+def test_recording_tells_how_much_of_it_is_news(tmp_path: Path) -> None:
+    done = [replace(entry, state="done", recipe="r", output_sha256="h") for entry in entries(3)]
+    with Ledger(tmp_path / "l") as ledger:
+        ledger.enrol(iter(entries(3)))
+        assert ledger.record(done[:2]) == 2
+        assert ledger.record([done[0], replace(done[1], report="{}"), done[2]]) == 2
+        assert ledger.record(done[2:]) == ledger.record([]) == 0
+        assert [entry.report for entry in ledger.entries()] == [None, "{}", None]
+
+
 def test_a_second_run_is_refused_while_the_first_goes_on(tmp_path: Path) -> None:
     with Ledger(tmp_path / "l"), pytest.raises(DestinationError, match="another run"), Ledger(tmp_path / "l"):
         pass

@@ -60,9 +60,8 @@ class Entry:
     sealed_sha256: str | None = None
 
 
-_COLUMNS = (
-    "source, output, identity, camera, state, recipe, source_sha256, output_sha256, reason, report, sealed_sha256"
-)
+_RESULT = "state, recipe, source_sha256, output_sha256, reason, report, sealed_sha256"
+_COLUMNS = f"source, output, identity, camera, {_RESULT}"
 
 
 class Ledger:
@@ -148,27 +147,20 @@ class Ledger:
             raise
         self._db.execute("COMMIT")
 
-    def record(self, entries: Sequence[Entry]) -> None:
-        """Note what became of some pictures, all or none of them."""
+    def record(self, entries: Sequence[Entry]) -> int:
+        """Note what became of some pictures, all or none of them; returns for how many that is news."""
+        rows = [
+            (e.state, e.recipe, e.source_sha256, e.output_sha256, e.reason, e.report, e.sealed_sha256)
+            for e in entries
+        ]
         self._db.execute("BEGIN")
-        self._db.executemany(
-            "UPDATE pictures SET state = ?, recipe = ?, source_sha256 = ?, output_sha256 = ?, reason = ?, "
-            "report = ?, sealed_sha256 = ? WHERE source = ?",
-            (
-                (
-                    e.state,
-                    e.recipe,
-                    e.source_sha256,
-                    e.output_sha256,
-                    e.reason,
-                    e.report,
-                    e.sealed_sha256,
-                    os.fsencode(e.source),
-                )
-                for e in entries
-            ),
+        changed = self._db.executemany(
+            f"UPDATE pictures SET ({_RESULT}) = (?, ?, ?, ?, ?, ?, ?) "  # noqa: S608
+            f"WHERE source = ? AND ({_RESULT}) IS NOT (?, ?, ?, ?, ?, ?, ?)",
+            ((*row, os.fsencode(entry.source), *row) for row, entry in zip(rows, entries, strict=True)),
         )
         self._db.execute("COMMIT")
+        return changed.rowcount
 
     def entries(self, state: State | None = None, *, present: bool = True) -> Iterator[Entry]:
         """The pictures in the order of their names in the release, a page at a time."""

@@ -174,8 +174,8 @@ def _work(job: Job, ledger: Ledger, workers: int) -> None:
 
 def _recorder(ledger: Ledger, progress: Progress) -> Callable[[tuple[Entry, ...]], None]:
     def record(entries: tuple[Entry, ...]) -> None:
-        ledger.record(entries)
-        progress.advance(len(entries))
+        changed = ledger.record(entries)
+        progress.advance(len(entries), kept=len(entries) - changed)
 
     return record
 
