@@ -4,7 +4,8 @@
 
 Needs the research data: $VEILKIT_DATA/cuhk03-np, and the judge osnet_x0_25_msmt17.onnx in $VEILKIT_WEIGHTS (by
 default the folder weights beside $VEILKIT_DATA). Releases, features and reports go to runs/controls; a run that was
-stopped goes on from there. The table goes to benchmarks/results/controls.md and controls.json, and into the README.
+stopped goes on from there. The table goes to benchmarks/results/controls.md and controls.json, and onto
+docs/methods/controls.md.
 """
 
 from __future__ import annotations
@@ -186,18 +187,18 @@ def _write(results: dict[str, AuditResult], folder: Path) -> None:
     (folder / "controls.json").write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
     print(text)
     if tuple(results) == CONTROLS:  # a part of them is a trial
-        readme = ROOT / "README.md"
-        readme.write_text(in_readme(readme.read_text(encoding="utf-8"), text), encoding="utf-8")
+        page = ROOT / "docs" / "methods" / "controls.md"
+        page.write_text(on_page(page.read_text(encoding="utf-8"), text), encoding="utf-8")
         _record(results)
         _record_broken(values)
 
 
-def in_readme(readme: str, text: str) -> str:
-    """The README with `text` between its marks."""
-    head, begin, rest = readme.partition(BEGIN)
+def on_page(page: str, text: str) -> str:
+    """The page with `text` between its marks."""
+    head, begin, rest = page.partition(BEGIN)
     _, end, tail = rest.partition(END)
     if not begin or not end:
-        sys.exit(f"README.md has no place for the table: expected {BEGIN} and {END}.")
+        sys.exit(f"the page of controls has no place for the table: expected {BEGIN} and {END}.")
     return f"{head}{begin}\n{text}{end}{tail}"
 
 

@@ -5,7 +5,8 @@
 takes hours on two cores; stopped, it goes on with the same command. Needs the research data and the judge as
 benchmarks/controls_table.py does; the authorised expert is models/cuhk03_mobilenetv2.safetensors. Releases, cells and
 sheets of pictures stay in runs/pixelfade, the tables go to benchmarks/results/pixelfade.md.
-With --so-far nothing is computed: rows and the tables of docs/methods/ are written of the cells that are there.
+With --so-far nothing is computed: rows and the tables of README and docs/methods/ are written of the cells that are
+there.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from typing import Any
 
 import torch
 
-from claims import ROOT, publish, put, record
+from claims import README, ROOT, publish, put, record
 from controls_table import independent_judge, sources
+from headline import headline
 from veilkit.audit.cache import Cache
 from veilkit.audit.reproduce.cells import Cells
 from veilkit.audit.reproduce.pixelfade_plan import (
@@ -75,6 +77,7 @@ def main() -> None:
         print(f"no row: {reason}")
     put(PAGES / "pixelfade.md", "pixelfade", tables(cells))
     put(PAGES / "avih.md", "avih", beside_avih(cells))
+    put(README, "people", headline(cells, CONFIG))
     for row in rows(cells):
         record(**row, data="CUHK03-NP, detected, 128x64", seed=CONFIG.seed, command=COMMAND, scale=SCALE)
 

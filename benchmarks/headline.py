@@ -1,0 +1,64 @@
+"""The README's table: what releases of people keep and what they give away, from the cells of PixelFade's study."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from veilkit.audit.reproduce.pixelfade_plan import OURS, PixelFadeStudyConfig
+from veilkit.audit.reproduce.pixelfade_tables import markdown, with_interval
+
+METHODS = {
+    OURS: "`pixelfade`", "paper": "`pixelfade --preset paper`", "released": "`pixelfade --preset released`",
+    "avih": "`avih`", "pixelate": "`pixelate`", "blur": "`blur`", "noise": "`noise`",
+}  # fmt: skip
+HEAD = (
+    "method", "kept: both sides protected", "kept: gallery protected", "leak L0: stranger", "leak L1: recovered, SSIM",
+    "leak L1: recovered, recognised",
+)  # fmt: skip
+
+
+def headline(cells: Mapping[str, Any], config: PixelFadeStudyConfig) -> str:
+    """Rows of all releases that were made, in the study's order, below what the originals themselves give."""
+    made = [name for name in config.methods if f"release/{name}" in cells]
+    if not made:
+        return "Nothing yet on pictures of real people."
+    raw = {by: cells[f"release/{made[0]}"][by]["settings"]["raw-raw"]["rank-1"] for by in ("expert", "judge")}
+    rows = [("none (originals)", _percent(raw["expert"]), _percent(raw["expert"]), _percent(raw["judge"]), "1", "")]
+    for name in made:
+        release, recovery = cells[f"release/{name}"], cells.get(f"recovery/{name}")
+        expert, judge = (release[by]["settings"] for by in ("expert", "judge"))
+        rows.append(
+            (
+                METHODS[name],
+                *(_percent(expert[setting]["rank-1"]) for setting in ("protected-protected", "raw-protected")),
+                _percent(judge["protected-raw"]["rank-1"]),
+                *_recovered(recovery),
+            )
+        )
+    return f"{_about(cells, config)}\n\n{markdown(HEAD, rows)}"
+
+
+def _about(cells: Mapping[str, Any], config: PixelFadeStudyConfig) -> str:
+    ours = cells.get(f"recovery/{OURS}")
+    baseline = f" Their mean image has SSIM {ours['mean image']['SSIM']:.3f}." if ours else ""
+    return (
+        f"CUHK03-NP, {config.people} test people, {config.queries} query and {config.gallery} gallery pictures each, "
+        f"PNG files read back, seed {config.seed}; 95 % intervals over people. Kept: Rank-1 in % by the authorised "
+        "expert. L0: Rank-1 by a stranger's recogniser, who searches the originals for a protected picture. L1: a "
+        f"U-Net that learned on {config.public_people} training people and their protection ({config.updates} "
+        "updates) undoes it; how like the original that is, and how often the stranger's recogniser finds the very "
+        f"original by it.{baseline}"
+    )
+
+
+def _recovered(cell: Mapping[str, Any] | None) -> tuple[str, str]:
+    if cell is None:
+        return "not measured", "not measured"
+    if cell["invalid"] or cell["reason"]:
+        return "INVALID", "INVALID"
+    return with_interval(cell["scores"]["SSIM"], 3), _percent(cell["scores"]["rank-1"])
+
+
+def _percent(value: Sequence[float]) -> str:
+    return with_interval([100 * part for part in value], 1)
