@@ -13,8 +13,8 @@ METHODS = {
     "avih": "`avih`", "pixelate": "`pixelate`", "blur": "`blur`", "noise": "`noise`",
 }  # fmt: skip
 HEAD = (
-    "method", "kept: both sides protected", "kept: gallery protected", "leak L0: stranger", "leak L1: recovered, SSIM",
-    "leak L1: recovered, recognised",
+    "method", "kept: both sides protected", "kept: gallery protected", "leak L0: stranger",
+    "leak L1: recovered, SSIM", "leak L1: recovered, recognised",
 )  # fmt: skip
 
 

@@ -123,6 +123,8 @@ def rows(cells: Mapping[str, Any]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     if ours := cells.get(f"release/{OURS}"):
         found += _kept(ours)
+    for name, cell in _kind(cells, "backbone").items():
+        found += _kept(cell, name)
     recovered = {name: cells.get(f"recovery/{name}") for name in ORDER}
     if all(recovered.values()) and not _invalid(recovered) and (order := cells.get("order")):
         found.append(
@@ -213,15 +215,18 @@ def withheld(cells: Mapping[str, Any]) -> list[str]:
     return _invalid({name: cells.get(name) for name in names})
 
 
-def _kept(ours: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _kept(ours: Mapping[str, Any], other: str = "") -> list[dict[str, Any]]:
+    """other: the name of an expert other than the study's."""
     expert, held = ours["expert"], ours["ledger"]["held"]
+    suffix, under = (f"-{other}", f" under {other}") if other else ("", "")
     found = []
     for claim, (setting, words, bar) in LOST.items():
         lost = [-100 * part for part in expert["change"][setting]["rank-1"]]
         ranks = [expert["settings"][each]["rank-1"] for each in ("raw-raw", setting)]
         found.append(
             {
-                "id": claim, "claim": f"Rank-1 that PixelFade (ours) loses, {words}, on files read back",
+                "id": f"{claim}{suffix}",
+                "claim": f"Rank-1 that PixelFade (ours) loses{under}, {words}, on files read back",
                 "figure": round(lost[0], 1) + 0.0, "bar": f"<= {bar}", "unit": "points",
                 "note": f"paired interval [{lost[2]:.1f}, {lost[1]:.1f}]; Rank-1 {_interval(ranks[0], 100, 1)} % "
                 f"unprotected, {_interval(ranks[1], 100, 1)} % protected",
@@ -229,7 +234,8 @@ def _kept(ours: Mapping[str, Any]) -> list[dict[str, Any]]:
         )  # fmt: skip
     found.append(
         {
-            "id": "pixelfade-held", "claim": "Test pictures whose 8-bit file keeps PixelFade's constraint (ours)",
+            "id": f"pixelfade-held{suffix}",
+            "claim": f"Test pictures whose 8-bit file keeps PixelFade's constraint (ours){under}",
             "figure": round(100 * held[0], 2), "bar": ">= 99", "unit": "%",
             "note": f"{ours['ledger']['pictures']} pictures, {_interval(held, 100, 2)}; "
             f"{ours['ledger']['steps']:.0f} steps on average",

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 import claims
+from headline import headline
 from pixelfade_study import beside_avih, rows, tables, withheld
+from veilkit.audit.reproduce.pixelfade_plan import PixelFadeStudyConfig
 
 
 def recovered(ssim: float) -> dict[str, Any]:
     return {
-        "scores": {"SSIM": [ssim, ssim - 0.01, ssim + 0.01]},
+        "scores": {"SSIM": [ssim, ssim - 0.01, ssim + 0.01], "rank-1": [0.02, 0.01, 0.03]},
         "mean image": {"SSIM": 0.2},
         "chance": {},
         "level": "L1",
@@ -88,6 +90,33 @@ def test_figures_are_losses_shares_and_the_worst_bound() -> None:
     assert "[4.5, 7.5]" in found["pixelfade-pp"]["note"]
     assert "mean image 0.200" in found["pixelfade-recovery-order"]["note"]
     assert "floor 0.500" in found["pixelfade-outline"]["note"]
+
+
+def test_another_backbone_has_rows_of_its_own() -> None:
+    found = by_id({**CELLS, "backbone/other": released(-0.07, 0.02)})
+    assert {name: row["figure"] for name, row in found.items() if name.endswith("-other")} == {
+        "pixelfade-pp-other": 7.0,
+        "pixelfade-op-other": -2.0,
+        "pixelfade-held-other": 99.5,
+    }
+    assert found["pixelfade-pp"]["figure"] == 5.5
+    assert "under other" in found["pixelfade-pp-other"]["claim"]
+
+
+def test_the_readme_has_what_is_kept_and_what_leaks() -> None:
+    config = PixelFadeStudyConfig()
+    assert "|" not in headline({}, config)
+    text = headline({**CELLS, "release/avih": released(-0.3, -0.2)}, config)
+    unseen = "not measured | not measured |"
+    assert "| none (originals) | 80.0 [70.0, 90.0] | 80.0 [70.0, 90.0] | 80.0 [70.0, 90.0] | 1 |  |" in text
+    assert (
+        "| `pixelfade` | 74.5 [64.5, 84.5] | 75.5 [65.5, 85.5] | 70.0 [60.0, 80.0] | 0.100 [0.090, 0.110] |" in text
+    )
+    assert "mean image has SSIM 0.200" in text
+    broken: dict[str, Any] = copy.deepcopy(CELLS)
+    broken["recovery/pixelfade"]["invalid"] = ["its loss still fell"]
+    assert "| INVALID | INVALID |" in headline(broken, config)
+    assert unseen in headline({"release/avih": released(-0.3, -0.2)}, config)
 
 
 def test_what_was_not_measured_or_is_invalid_is_not_claimed() -> None:

@@ -101,8 +101,8 @@ class PixelFadeStudy:
             embedder = load_expert(expert)
             spread = self._spread_of(embedder)
             variant = replace(RELEASES[OURS], settings={"expert": expert, "spread": spread})
-            made = self._protected(f"backbone-{expert_name(expert)}", variant, self.subject)
-            return {"spread": spread, **self._measured(self.subject, made, embedder)}
+            made = self._protected(f"backbone-{expert_name(expert)}", variant, self._tested)
+            return {"spread": spread, **self._measured(self._tested, made, embedder)}
 
         return self._cell(f"backbone/{expert_name(expert)}", compute)
 
@@ -173,6 +173,13 @@ class PixelFadeStudy:
             self.data, config.people, config.queries, config.gallery, config.public_people, config.public_pictures
         )
         return Subject(laid_out(some, self.folder / "originals"), self._cache)
+
+    @cached_property
+    def _tested(self) -> Subject:
+        """The tested pictures alone: nothing is learned of them."""
+        config = self.config
+        some = chosen_people(self.data, config.people, config.queries, config.gallery, 0, 0)
+        return Subject(laid_out(some, self.folder / "tested-originals"), self._cache)
 
     @cached_property
     def _small(self) -> Subject:
