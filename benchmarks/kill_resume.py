@@ -6,19 +6,15 @@ Every other kill takes the parent alone, so that orphaned workers still write wh
 
 from __future__ import annotations
 
-import os
+import math
 import random
-import signal
-import subprocess
 import tempfile
-import time
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from claims import record
 from pictures import write_folder
-from process import command, run, tree
+from process import run, run_and_kill
 
 SEED, KILLS, COUNT = 0, 30, 500
 METHOD, HEIGHT, WIDTH = "noise", 256, 128
@@ -55,33 +51,24 @@ def measure(work: Path, *, kills: int, count: int, workers: int = 2, seed: int =
     happened: list[tuple[float, int]] = []
     partial: set[str] = set()
     for number in range(kills):
-        child = subprocess.Popen(
-            command("protect", source, broken, *options),
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
-        begun, before = time.perf_counter(), len(_pictures(broken))
         # A quarter of the kills come at any moment of start-up; the others wait for a share of what is left.
-        wanted = before + (rng.uniform(0, 2 * (count - before) / (kills - number)) if number % 4 < 3 else 0)
-        moment = rng.uniform(0, 0.5 * whole.seconds) if number % 4 == 3 else 20 * whole.seconds
-        while child.poll() is None and time.perf_counter() - begun < moment:
-            if number % 4 < 3 and len(_pictures(broken)) > wanted:
-                break
-            time.sleep(rng.uniform(0, 0.01))
-        family = tree(child.pid)
-        for pid in family if number % 2 else family[:1]:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        child.wait()
+        left = count - len(_pictures(broken))
+        wanted = count - left + rng.uniform(0, 2 * left / (kills - number)) if number % 4 < 3 else math.inf
+        seconds = run_and_kill(
+            "protect", source, broken, *options, until=lambda wanted=wanted: len(_pictures(broken)) > wanted,
+            latest=rng.uniform(0, 0.5 * whole.seconds) if number % 4 == 3 else 20 * whole.seconds,
+            alone=number % 2 == 0, rng=rng,
+        )  # fmt: skip
         seen = contents(broken) if broken.exists() else {}
-        happened.append((time.perf_counter() - begun, len(seen)))
+        happened.append((seconds, len(seen)))
         partial |= {name for name, data in seen.items() if expected.get(name) != data}
     last = run("protect", source, broken, *options)
     if last.code:
         raise SystemExit(f"the last run failed:\n{last.output}")
     ended = contents(broken)
     differing = sorted(name for name in expected.keys() | ended.keys() if expected.get(name) != ended.get(name))
-    left = [str(file.relative_to(broken)) for file in broken.rglob("*") if ".veilkit" in file.parts]
-    return Report(tuple(happened), tuple(sorted(partial)), (*differing, *left))
+    scratch = [str(file.relative_to(broken)) for file in broken.rglob("*") if ".veilkit" in file.parts]
+    return Report(tuple(happened), tuple(sorted(partial)), (*differing, *scratch))
 
 
 def _pictures(release: Path) -> list[str]:

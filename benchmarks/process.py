@@ -1,17 +1,21 @@
-"""Running the command line as people do, and the memory of the processes that it starts."""
+"""Running the command line as people do, killing it, and the memory of the processes that it starts."""
 
 from __future__ import annotations
 
 import os
+import random
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 _POLL = 0.02  # seconds between looks at the memory
+_GLANCE = 0.01  # seconds at most between looks at what a run has done, before it is killed
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,28 @@ def run(*arguments: str | Path, watch_memory: bool = False, **environment: str) 
         seconds = time.perf_counter() - begun
         log.seek(0)
         return Finished(code, log.read().decode("utf-8", "replace"), seconds, peak)
+
+
+def run_and_kill(
+    *arguments: str | Path, until: Callable[[], bool], latest: float, alone: bool, rng: random.Random
+) -> float:
+    """Start `veilkit ARGUMENTS`, and `kill -9` it when `until` holds, after `latest` seconds at the most.
+
+    alone: takes the parent only, so that its orphaned workers still write. Returns the seconds that it had.
+    """
+    child = subprocess.Popen(
+        command(*arguments),
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    begun = time.perf_counter()
+    while child.poll() is None and time.perf_counter() - begun < latest and not until():
+        time.sleep(rng.uniform(0, _GLANCE))
+    family = tree(child.pid)
+    for pid in family[:1] if alone else family:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    child.wait()
+    return time.perf_counter() - begun
 
 
 def tree_megabytes(root: int) -> float:

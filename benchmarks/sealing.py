@@ -7,18 +7,16 @@ is already there is cut off, as a power cut would, which the next run must notic
 
 from __future__ import annotations
 
-import os
+import math
 import random
-import signal
 import subprocess
 import tempfile
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from claims import record
-from process import command, run, tree
+from process import run, run_and_kill
 from veilkit.datasets.folder import is_image_name
 from veilkit.datasets.generated import generate_people
 from veilkit.errors import SealError
@@ -128,27 +126,18 @@ def kill(source: Path, work: Path, *, kills: int, seed: int = SEED, workers: tup
     spoilt: list[bytes] = []
     took = 0.0  # seconds until a run's first file, once known
     for number in range(kills):
-        child = subprocess.Popen(
-            command(*words, "--workers", str(workers[number % len(workers)])),
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
-        begun, before = time.perf_counter(), len(_sealed(sealed))
         # A fifth of the kills come at any moment of start-up; the others wait for a share of what is left.
-        early = number % 5 == 4
-        wanted = before + rng.uniform(0, 2 * (len(originals) - before) / (kills - number))
-        moment = rng.uniform(0, took) if early else 300.0
-        while child.poll() is None and time.perf_counter() - begun < moment:
-            if not early and len(_sealed(sealed)) > wanted:
-                took = took or time.perf_counter() - begun
-                break
-            time.sleep(rng.uniform(0, 0.01))
-        family = tree(child.pid)
-        for pid in family if number % 2 else family[:1]:  # every other kill takes the parent alone
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        child.wait()
+        early, before = number % 5 == 4, len(_sealed(sealed))
+        share = rng.uniform(0, 2 * (len(originals) - before) / (kills - number))
+        wanted = math.inf if early else before + share
+        seconds = run_and_kill(
+            *words, "--workers", str(workers[number % len(workers)]),
+            until=lambda wanted=wanted: len(_sealed(sealed)) > wanted,
+            latest=rng.uniform(0, took) if early else 300.0, alone=number % 2 == 0, rng=rng,
+        )  # fmt: skip
+        took = took or seconds
         seen = _sealed(sealed)
-        happened.append((time.perf_counter() - begun, len(seen)))
+        happened.append((seconds, len(seen)))
         ours = {file for file in seen if file.read_bytes() in spoilt}  # cut off below, and not yet made again
         half |= {file.name for file in seen if file not in ours and not _is_whole(file, release, key, originals)}
         if seen and number % 3 == 0:

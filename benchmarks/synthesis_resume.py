@@ -7,13 +7,9 @@ another number of workers, and every other kill takes the parent alone, so that 
 
 from __future__ import annotations
 
-import os
 import random
-import signal
-import subprocess
 import tempfile
 import time
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,7 +17,7 @@ import torch
 
 from claims import record
 from kill_resume import contents
-from process import command, run, tree
+from process import run, run_and_kill
 from veilkit.datasets.generated import generate_people
 from veilkit.datasets.labelled import load_training_part
 from veilkit.methods.fro import Fro, FroConfig
@@ -104,24 +100,17 @@ def _start_and_kill(
 ) -> tuple[float, int]:
     """Start the synthesis or go on with it, and kill it; returns when, and how many pictures were visible."""
     broken = work / "broken"
-    child = subprocess.Popen(
-        command(*_command(work, "broken", steps, WORKERS[number % len(WORKERS)])),
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-    )  # fmt: skip
-    begun, before = time.perf_counter(), len(_pictures(broken))
+    before = len(_pictures(broken))
     # All wait for a share of what is left; every fourth for some moment of start-up, if that comes first.
     wanted = before + rng.uniform(0, 2 * (COUNT - before) / (kills - number + 1))
-    latest = rng.uniform(0, whole / 2) if number % 4 == 2 else 20 * whole
-    while child.poll() is None and time.perf_counter() - begun < latest:
-        if len(_pictures(broken)) > wanted:
-            break
-        time.sleep(rng.uniform(0, 0.05))
-    family = tree(child.pid)
-    for pid in family if number % 2 else family[:1]:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    child.wait()
-    return time.perf_counter() - begun, len(_pictures(broken))
+    seconds = run_and_kill(
+        *_command(work, "broken", steps, WORKERS[number % len(WORKERS)]),
+        until=lambda: len(_pictures(broken)) > wanted,
+        latest=rng.uniform(0, whole / 2) if number % 4 == 2 else 20 * whole,
+        alone=number % 2 == 0,
+        rng=rng,
+    )
+    return seconds, len(_pictures(broken))
 
 
 def _pictures(release: Path) -> list[Path]:
