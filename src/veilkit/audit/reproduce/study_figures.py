@@ -1,4 +1,4 @@
-"""Figures of PixelFade's study: plain SVG plots, and sheets of pictures that stay in the study's folder."""
+"""Figures of a study: plain SVG plots, and sheets of pictures that stay in the study's folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pictures of PixelFade's study before and after a protection, as files read back, and who is in them."""
+"""The pictures of a study before and after a protection, as files read back, and who is in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a release of PixelFade's study keeps and shows: matching in four settings, similarity, chaos, the ledger."""
+"""What a release of a study keeps and shows: matching in four settings, similarity, chaos, the ledger."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from veilkit.audit.cache import Cache
 from veilkit.audit.differences import paired_differences
 from veilkit.audit.images import chaos, similarity
 from veilkit.audit.pictures import FilePictures
-from veilkit.audit.reproduce.pixelfade_subject import Released, Subject
+from veilkit.audit.reproduce.study_subject import Released, Subject
 from veilkit.experts import Embedder
 from veilkit.metrics import clopper_pearson
 from veilkit.rng import Randomness
