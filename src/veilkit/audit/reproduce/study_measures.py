@@ -51,6 +51,26 @@ def matching(subject: Subject, release: Released, embedder: Embedder, role: Role
     return {"settings": settings, "change": change, "chance": chance, "recogniser": embedder.name}
 
 
+def matching_change(
+    subject: Subject,
+    first: tuple[Released, Embedder],
+    second: tuple[Released, Embedder],
+    setting: str,
+    rng: Randomness,
+) -> dict[str, Any]:
+    """Rank-1 and mAP of a release minus those of another, each by its own recogniser: [value, low, high], paired.
+
+    setting: one of `SETTINGS`. Both searches ask the same queries.
+    """
+    found = []
+    for release, embedder in (first, second):
+        sides = {"raw": subject.tested, "protected": release.tested}
+        found.append(subject.search.find(*(sides[side].features(embedder) for side in setting.split("-"))))
+    people = subject.search.identities[subject.search.query]
+    changes = paired_differences("expert", found[0], found[1], people, role=Role.UTILITY, rng=rng)
+    return {each.score.metric: _interval(each.score) for each in changes}
+
+
 def likeness_and_chaos(subject: Subject, release: Released, cache: Cache, rng: Randomness) -> dict[str, Any]:
     """SSIM and PSNR to the originals and AD, means as [value, low, high]; None where no picture has a finite one."""
     assert isinstance(release.tested, FilePictures)
