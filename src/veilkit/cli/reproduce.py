@@ -133,8 +133,9 @@ def privacyreid(
     """PrivacyReID: base, without and with upgradation trained and compared, recovery, features, and attacks.
 
     Learns from the training part, and is judged on released files of the test part. With two workers or more, two
-    trainings run at a time. Each figure is a cell of its own; a stopped study goes on when the same command is given
-    again. States, models, sheets and samples in the folder show people, or undo protections: keep it to yourself.
+    trainings run at a time and share the threads. Each figure is a cell of its own; a stopped study goes on when the
+    same command is given again. States, models, sheets and samples in the folder show people, or undo protections:
+    keep it to yourself.
     """
     import torch
 

@@ -53,7 +53,8 @@ class PrivacyReidStudy:
     """The cells of the study. Nothing is computed before it is asked for, and nothing twice.
 
     judge: independent of all that is trained; what it recognises is what a stranger gets. init: weights that the
-    backbones of all recognisers start from. workers: processes that protect, and train; threads: of torch in each.
+    backbones of all recognisers start from. workers: processes that protect; where there are two, two of them train.
+    threads: of torch, which those two share.
     """
 
     def __init__(

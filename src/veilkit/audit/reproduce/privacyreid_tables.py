@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from veilkit.attacks.own_original import OwnOriginal
 from veilkit.attacks.recovery import Recovery
 from veilkit.attacks.stolen_decoder import StolenDecoder
 from veilkit.audit.reproduce.privacyreid_plan import BASE, STRANGER, WITH, WITHOUT
@@ -15,6 +16,7 @@ NAMES = {
     STRANGER: "stranger, of desensitised pictures",
 }  # fmt: skip
 _CROSSED = ("protected-protected", "raw-protected", "protected-raw", "raw-raw")
+_GOT = ("PSNR, dB", "SSIM", "very original", "person")
 _INFORMED = {
     "stock_recogniser": "the release",
     "linkage": "the release, and raw pictures of the people",
@@ -137,8 +139,9 @@ def features_table(found: Mapping[str, Row]) -> str:
 def informed_table(attacks: Mapping[str, Row], compared: Mapping[str, Row], recovered: Row | None) -> str:
     """What the owner of the decoder and attackers get, by what they hold; the plain desensitiser beside it.
 
-    attacks: on the release with upgradation, compared: on the desensitised one, by the attacks' names. recovered:
-    what the authorised decoder made.
+    Likeness of recovered pictures, and how often the very original is found, and the person, in %. attacks: on the
+    release with upgradation, compared: on the desensitised one, by the attacks' names. recovered: what the authorised
+    decoder made.
     """
     rows = []
     if recovered is not None:
@@ -148,25 +151,25 @@ def informed_table(attacks: Mapping[str, Row], compared: Mapping[str, Row], reco
              "", "", "", "")
         )  # fmt: skip
     for name, cell in attacks.items():
-        scores, other = cell["scores"], compared.get(name)
-        undoes = name in (Recovery.name, StolenDecoder.name)
-        rows.append(
-            (
-                f"{_INFORMED.get(name, '')} (`{name}`, {cell['level']})",
-                with_interval(scores.get("PSNR"), 2) if undoes else "",
-                with_interval(scores.get("SSIM"), 3) if undoes else "",
-                percent(scores.get("rank-1")),
-                percent(scores.get("person rank-1")),
-                "" if other is None else _told(other),
-                remark(cell),
-            )
-        )
-    head = ("who holds", "PSNR, dB", "SSIM", "Rank-1", "person, by other raw pictures", "the desensitiser: Rank-1")
-    return markdown((*head, "remark"), rows)
+        holds = f"{_INFORMED.get(name, '')} (`{name}`, {cell['level']})"
+        other = _told(name, compared[name]) if name in compared else ""
+        rows.append((holds, *_gets(name, cell), other, remark(cell)))
+    return markdown(("who holds", *_GOT, "of desensitised pictures", "remark"), rows)
 
 
-def _told(cell: Row) -> str:
+def _told(name: str, cell: Row) -> str:
+    """The same in one line."""
+    got = (f"{what} {value}" for what, value in zip(_GOT, _gets(name, cell), strict=True) if value)
+    return "; ".join(filter(None, [", ".join(got), remark(cell)]))
+
+
+def _gets(name: str, cell: Row) -> tuple[str, str, str, str]:
+    """What an attack got, as `_GOT` names it; nothing for what it does not try."""
     scores = cell["scores"]
-    likeness = [f"{metric} {scores[metric][0]:.{digits}f}" for metric, digits in (("PSNR", 2), ("SSIM", 3))
-                if metric in scores]  # fmt: skip
-    return "; ".join(filter(None, [percent(scores.get("rank-1")), *likeness, remark(cell)]))
+    undoes = name in (Recovery.name, StolenDecoder.name)
+    return (
+        with_interval(scores["PSNR"], 2) if undoes and "PSNR" in scores else "",
+        with_interval(scores["SSIM"], 3) if undoes and "SSIM" in scores else "",
+        percent(scores.get("rank-1")) if undoes or name == OwnOriginal.name else "",
+        percent(scores.get("person rank-1") if undoes or name == OwnOriginal.name else scores.get("rank-1")),
+    )

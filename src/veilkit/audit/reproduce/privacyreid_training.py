@@ -28,7 +28,7 @@ from veilkit.types import Split
 class Trainings:
     """All that the trainings of one desensitiser need. folder: for states and models. configs: by stage.
 
-    threads: of torch, in processes of their own.
+    threads: of torch, which two processes share.
     """
 
     split: Split
@@ -102,5 +102,5 @@ def _train(trainings: Trainings, stages: Sequence[str]) -> None:
 
 
 def _train_apart(trainings: Trainings, stages: Sequence[str]) -> None:
-    torch.set_num_threads(trainings.threads)
+    torch.set_num_threads(max(1, trainings.threads // 2))
     _train(trainings, stages)
