@@ -39,16 +39,14 @@ from veilkit.audit.reproduce.pixelfade_report import run_study
 from veilkit.audit.reproduce.pixelfade_study import PixelFadeStudy
 from veilkit.audit.reproduce.pixelfade_tables import (
     AXES,
-    attacks_table,
     axis_tables,
     backbones_table,
-    differences,
     kept_table,
     matching_table,
-    mean_image,
     outlines_table,
     recovered_table,
 )
+from veilkit.audit.reproduce.study_tables import attacks_table, differences, mean_image
 from veilkit.datasets.market1501 import load_market1501
 from veilkit.experts import load_expert
 from veilkit.progress import Progress

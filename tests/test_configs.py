@@ -6,6 +6,7 @@ from typing import Literal
 
 import pytest
 
+from veilkit.audit.reproduce.privacyreid_plan import PrivacyReidStudyConfig
 from veilkit.configs import as_dict, check_range, digest, parse_settings, with_settings
 from veilkit.errors import ConfigError, UnknownNameError
 from veilkit.lookup import Lookup
@@ -108,3 +109,13 @@ def test_parts_of_a_configuration_are_set_by_a_dot() -> None:
         with_settings(Outer(), {"inner.pace": "quick"})
     with pytest.raises(ConfigError, match="width has no parts"):
         with_settings(Outer(), {"width.x": 1})
+
+
+def test_parts_are_checked_when_all_of_their_fields_are_known() -> None:
+    """A smaller size does not go with the preset's depth: neither order of the two settings may be refused."""
+    size, depth = ("method.reid.size", "32,16"), ("method.generator.depth", "3")
+    first, second = (with_settings(PrivacyReidStudyConfig(), dict(order)) for order in ((size, depth), (depth, size)))
+    assert first == second
+    assert (first.method.size, first.method.generator.depth) == ((32, 16), 3)
+    with pytest.raises(ConfigError, match="multiples of 64"):
+        with_settings(PrivacyReidStudyConfig(), dict([size]))

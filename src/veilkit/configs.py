@@ -40,17 +40,19 @@ def with_settings(config: C, settings: Mapping[str, object]) -> C:
     hints = get_type_hints(type(config))
     names = {field.name: None for field in dataclasses.fields(config)}  # type: ignore[arg-type]
     changes: dict[str, Any] = {}
+    parts: dict[str, dict[str, object]] = {}  # of inner configurations, each checked when all of its fields are known
     for key, value in settings.items():
         name, dot, rest = key.partition(".")
         if name not in names:
             raise ConfigError(unknown_name("setting", name, names))
-        inner = changes.get(name, getattr(config, name))
-        if dataclasses.is_dataclass(inner) and (dot or isinstance(value, Mapping)):
-            changes[name] = with_settings(inner, {rest: value} if dot else value)  # type: ignore[arg-type]
+        inner = {rest: value} if dot else value if isinstance(value, Mapping) else None
+        if dataclasses.is_dataclass(getattr(config, name)) and inner is not None:
+            parts.setdefault(name, {}).update(inner)
         elif dot:
             raise ConfigError(f"{name} has no parts, but got {key}")
         else:
             changes[name] = _read(key, value, hints[name])
+    changes |= {name: with_settings(getattr(config, name), fields) for name, fields in parts.items()}
     return dataclasses.replace(config, **changes)  # type: ignore[type-var]
 
 

@@ -41,6 +41,7 @@ def target(release: Pictures | None = None, **changes: object) -> AttackTarget:
         "people": np.arange(len(raw)) // SHOTS,
         "search": search,
         "recogniser": load_expert("histogram"),
+        "decoder": lambda images: images,
     }
     return AttackTarget(**{**values, **changes})  # type: ignore[arg-type]
 

@@ -19,9 +19,7 @@ from tests.audit.folders import person
 from tests.methods.experts import pictures, tiny_expert_file, toy_expert
 from veilkit.audit.cache import Cache
 from veilkit.audit.reproduce.cells import Cells
-from veilkit.audit.reproduce.pixelfade_attacks import Again, difference
-from veilkit.audit.reproduce.pixelfade_figures import plot
-from veilkit.audit.reproduce.pixelfade_parts import chosen_people, few_of_each, laid_out
+from veilkit.audit.reproduce.pixelfade_attacks import Again
 from veilkit.audit.reproduce.pixelfade_plan import (
     OURS,
     PixelFadeStudyConfig,
@@ -32,6 +30,9 @@ from veilkit.audit.reproduce.pixelfade_plan import (
 from veilkit.audit.reproduce.pixelfade_report import run_study
 from veilkit.audit.reproduce.pixelfade_study import PixelFadeStudy
 from veilkit.audit.reproduce.pixelfade_tables import AXES
+from veilkit.audit.reproduce.study_attacks import difference
+from veilkit.audit.reproduce.study_figures import plot
+from veilkit.audit.reproduce.study_parts import chosen_people, few_of_each, laid_out
 from veilkit.datasets.market1501 import load_market1501
 from veilkit.errors import ConfigError, DataError, UnknownNameError
 from veilkit.experts import load_expert

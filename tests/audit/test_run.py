@@ -12,12 +12,15 @@ import torch
 from PIL import Image
 
 from tests.audit.folders import blur, changed, grey, market, noise, person, plain, same
+from tests.methods.anonymisers import tiny_model_file
 from veilkit.audit import AuditResult, read_audit, run_audit
-from veilkit.errors import DataError, UsageError
+from veilkit.errors import CheckpointError, DataError, UsageError
 from veilkit.experts import load_expert
 from veilkit.experts.base import ExpertInfo
 from veilkit.experts.histogram import HistogramEmbedder
+from veilkit.methods.decoder import decoder_beside
 from veilkit.pipeline.protect import protect
+from veilkit.pipeline.recovering import recover
 
 
 def audit(originals: Path, protected: Path, **options: object) -> AuditResult:
@@ -338,3 +341,27 @@ def test_only_the_attacks_asked_for_are_made(tmp_path: Path) -> None:
     assert result.evidence("linkage") == everything.evidence("linkage")
     with pytest.raises(UsageError, match="no attack 'linkige'"):
         audit(originals, release, attacks=["linkige"])
+
+
+def test_a_stolen_decoder_is_tried_if_it_is_the_releases(tmp_path: Path) -> None:
+    originals, release = plain(tmp_path / "o"), tmp_path / "p"
+    model = Path(tiny_model_file())
+    protect(originals, release, "privacyreid", model=model, seed=0, names="kept")
+    without = audit(originals, release, seed=0).evidence("stolen_decoder")
+    assert without is not None
+    assert without.reason == "no decoder of this release is at hand"
+    result = audit(originals, release, seed=0, decoder=decoder_beside(model))
+    evidence = result.evidence("stolen_decoder")
+    assert evidence is not None
+    assert evidence.applicable
+    recover(release, tmp_path / "back", model=decoder_beside(model))
+    apart = []
+    for file in originals.rglob("*.png"):
+        again = tmp_path / "back" / file.relative_to(originals)
+        both = [np.asarray(Image.open(path), dtype=np.float64) / 255 for path in (file, again)]
+        apart.append(-10 * np.log10(np.square(both[0] - both[1]).mean()))
+    found = next(score.value for score in evidence.scores if score.metric == "PSNR")
+    assert found == pytest.approx(np.mean(apart), abs=1e-3)  # just what the pipeline's own recovery writes
+    assert result.config["decoder_sha256"]
+    with pytest.raises(CheckpointError, match="the decoder of another model"):
+        audit(originals, release, seed=0, decoder=decoder_beside(Path(tiny_model_file(1))))

@@ -23,6 +23,7 @@ TAKEN_AWAY = {
     Need.PROTECTOR: "protector",
     Need.AUTHORISED: "authorised",
     Need.MASKS: "masks",
+    Need.DECODER: "decoder",
 }
 
 

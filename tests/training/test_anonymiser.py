@@ -20,7 +20,7 @@ from veilkit.errors import ConfigError, DataError
 from veilkit.methods.privacyreid import PAPER, desensitiser
 from veilkit.networks.losses import weighted_regularised_triplet
 from veilkit.rng import Randomness
-from veilkit.training.anonymiser import TrainedAnonymiser, train_anonymiser
+from veilkit.training.anonymiser import TrainedAnonymiser, train_anonymiser, train_desensitised
 from veilkit.training.anonymiser_check import ValidationPeople
 from veilkit.training.anonymiser_config import AnonymiserConfig
 from veilkit.training.anonymiser_data import AnonymiserData, Desensitiser
@@ -137,6 +137,31 @@ def test_a_stopped_run_reaches_the_same_bits(people: Split, tmp_path: Path, monk
         assert sheet.height == 4 * 32
     with pytest.raises(ConfigError, match=r"another run: reid differ"):
         train(people, replace(ALWAYS, reid=replace(ALWAYS.reid, seed=1)), broken)
+
+
+@pytest.mark.parametrize("action", ["upgrade", "keep"])
+def test_checks_of_a_run_without_upgradation_are_taken_over_to_the_same_bits(
+    people: Split, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, action: str
+) -> None:
+    """Up to the first upgrade both runs are one; nothing of it is trained again, and all later steps are."""
+    if action == "keep":
+        monkeypatch.setattr("veilkit.training.anonymiser.decide", lambda *found, before, limits: ("keep", before))
+    whole, without, branched = (tmp_path / name for name in ("whole", "without", "branched"))
+    alone = train(people, ALWAYS, whole)
+    plain, quiet = replace(ALWAYS, upgrade=False), io.StringIO()
+    train_anonymiser(people, plain, desensitiser(TINY), work_dir=without, keep_checks=True, stream=quiet)
+    assert not train_desensitised(people, ALWAYS, desensitiser(TINY), work_dir=branched, stream=quiet).training
+    step, steps = AnonymiserRun.step, []
+    monkeypatch.setattr(AnonymiserRun, "step", lambda self, *rest: (steps.append(self.epoch), step(self, *rest))[1])
+    trained = train_anonymiser(people, ALWAYS, desensitiser(TINY), work_dir=branched, shared=without, stream=quiet)
+    for name in ("state.safetensors", "baseline.safetensors", "decisions.jsonl", "decisions.svg"):
+        assert (whole / name).read_bytes() == (branched / name).read_bytes(), name
+    assert trained.decisions == alone.decisions
+    assert trained.decisions[0]["action"] == action
+    assert set(steps) == ({1} if action == "upgrade" else set())
+    other = replace(ALWAYS, l1=1.0)
+    with pytest.raises(ConfigError, match="another run: l1 differ"):
+        train_anonymiser(people, other, desensitiser(TINY), work_dir=tmp_path / "l1", shared=without, stream=quiet)
 
 
 def test_without_upgradation_checks_only_measure(people: Split, tmp_path: Path) -> None:

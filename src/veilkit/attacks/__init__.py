@@ -9,12 +9,13 @@ from veilkit.attacks.gated import Trial, run_gated
 from veilkit.attacks.jigsaw import Jigsaw
 from veilkit.attacks.linkage import Linkage
 from veilkit.attacks.mean_image import MeanImage
-from veilkit.attacks.means import Budget, Masks, Pairs, Protector
+from veilkit.attacks.means import Budget, Masks, Pairs, Protector, Undo
 from veilkit.attacks.own_original import OwnOriginal
 from veilkit.attacks.recovery import Recovery, RecoveryWithFeatures
 from veilkit.attacks.retrained import Retrained
 from veilkit.attacks.silhouette import Silhouette
 from veilkit.attacks.stock_recogniser import StockRecogniser
+from veilkit.attacks.stolen_decoder import StolenDecoder
 from veilkit.attacks.unmix import Unmix
 from veilkit.attacks.unpaired import LabelledPictures, UnpairedAttack, UnpairedNeed, UnpairedRelease, UnpairedTarget
 from veilkit.attacks.unpaired_gated import UnpairedTrial, run_unpaired
@@ -28,6 +29,7 @@ _ALL: tuple[type[Attack], ...] = (
     MeanImage,
     Jigsaw,
     Unmix,
+    StolenDecoder,
     # Those below learn or optimise, and apply only with a budget.
     Recovery,
     RecoveryWithFeatures,
@@ -52,6 +54,7 @@ __all__ = [
     "Pairs",
     "Protector",
     "Trial",
+    "Undo",
     "UnpairedAttack",
     "UnpairedNeed",
     "UnpairedRelease",

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from veilkit.attacks.means import Budget, Masks, Pairs, Protector
+from veilkit.attacks.means import Budget, Masks, Pairs, Protector, Undo
 from veilkit.attacks.pictures import Pictures, SomePictures
 from veilkit.attacks.search import Search
 from veilkit.experts import Embedder
@@ -38,6 +38,7 @@ class Need(StrEnum):
     PROTECTOR = "protector"
     AUTHORISED = "authorised expert"
     MASKS = "masks"
+    DECODER = "decoder"
 
 
 NO_BUDGET = "no budget given"
@@ -53,6 +54,7 @@ _LACKING = {
     Need.PROTECTOR: "the protection cannot be run again under other keys",
     Need.AUTHORISED: "the authorised recogniser is not at hand",
     Need.MASKS: "it is not known where the people stand in the originals",
+    Need.DECODER: "no decoder of this release is at hand",
 }
 
 
@@ -69,6 +71,7 @@ class AttackTarget:
     in this target; without any, and without an oracle, the people of the target are divided. protector: protects
     again under fresh keys. authorised: the expert for whom the release was made. masks: of the originals.
     work: a folder for states of training, which are taken up again there; without one they are lost.
+    decoder: the secret half of a reversible protection, for who has stolen it; it needs no budget.
     """
 
     rng: Randomness
@@ -84,6 +87,7 @@ class AttackTarget:
     authorised: Embedder | None = None
     masks: Masks | None = None
     work: Path | None = None
+    decoder: Undo | None = None
 
     def lacks(self, need: Need) -> bool:
         """Whether something an attack may need is not here (what it learns from is checked when it is fitted)."""
@@ -97,6 +101,7 @@ class AttackTarget:
             Need.PROTECTOR: self.protector is None,
             Need.AUTHORISED: self.authorised is None,
             Need.MASKS: self.masks is None,
+            Need.DECODER: self.decoder is None,
         }
         return absent.get(need, False)
 

@@ -43,6 +43,7 @@ class Trial:
                 protected=part.originals,
                 pairs=None if pairs is None else replace(pairs, protected=pairs.originals),
                 protector=None if protector is None else _always,
+                decoder=None if part.decoder is None else _unchanged,
             ),
             replace(
                 part,

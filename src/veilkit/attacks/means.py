@@ -1,4 +1,4 @@
-"""What an adversary who learns is given: a budget, pairs of other people, and the protection to be run again."""
+"""What an adversary is given: a budget, pairs of other people, the protection to be run again, its decoder."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ Protector: TypeAlias = Callable[[Tensor, int], Tensor]
 
 Each draw is under a fresh key; the same draw gives the same answer, whichever pictures share a call.
 """
+
+Undo: TypeAlias = Callable[[Tensor], Tensor]
+"""The decoder of a reversible protection: protected images (N, 3, H, W) in [0, 1] to the originals, nearly."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,10 @@ from veilkit.audit.unpaired_summary import unpaired_findings
 from veilkit.datasets.folder import check_folder
 from veilkit.errors import DestinationError, UsageError
 from veilkit.experts import Embedder
+from veilkit.methods.decoder import Decoder
+from veilkit.pipeline.decoding import decoder_for
 from veilkit.pipeline.reading import Limits
+from veilkit.pipeline.recovery_folders import finished_manifest
 from veilkit.pipeline.writing import write_atomically
 from veilkit.rng import Randomness
 from veilkit.types import Evidence
@@ -62,6 +65,7 @@ def run_audit(
     unseen: str | Path | None = None,
     held_out: str | Path | None = None,
     student: str | Path | Embedder | None = None,
+    decoder: str | Path | None = None,
     out: str | Path | None = None,
     show_originals: bool = False,
     learn: int | None = None,
@@ -78,6 +82,7 @@ def run_audit(
     unseen, held_out, student: of a synthetic release only, whose pictures belong to no original. A folder of other
     pictures of the training people, which were not trained on; one of pictures of other people, by default those of
     the originals who have no class; and a recogniser trained on the release.
+    decoder: of a release that was made by a reversible method, for the attacker who stole it.
     out: PROTECTED.audit by default; features are kept in its folder cache, so that a stopped audit goes on.
     cache: a folder for features in place of that, which audits of one set of originals may share.
     learn: updates that each attacker who trains a network, or optimises pictures, may spend; None leaves them out.
@@ -90,6 +95,7 @@ def run_audit(
     for folder in sources:
         check_folder(folder)
     extra = gather(sources[1], unseen, held_out, student)
+    stolen = None if decoder is None else decoder_for(finished_manifest(sources[1]), Path(decoder))
     target = destination(*sources, out)
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -110,7 +116,7 @@ def run_audit(
         result, seen = _measure(
             subject, unpaired, authorised, independent, (*expert_notes, *judge_notes), kept, rng, limits,
             None if learn is None else Spending(Budget(updates=learn, seed=draw_seed), target / "cache" / "learned"),
-            wanted, _facts(labels, draw_seed, show_originals) | extra.facts | _chosen(learn, attacks),
+            stolen, wanted, _facts(labels, draw_seed, show_originals) | extra.facts | _chosen(learn, attacks, stolen),
         )  # fmt: skip
         _write(target / RESULT, result.to_json())
         _write(target / REPORT, write_report(result, subject, show_originals=show_originals, attempts=seen))
@@ -127,6 +133,7 @@ def _measure(
     rng: Randomness,
     limits: Limits,
     spending: Spending | None,
+    stolen: Decoder | None,
     wanted: frozenset[str],
     facts: dict[str, Any],
 ) -> tuple[AuditResult, Attempts | None]:
@@ -135,7 +142,7 @@ def _measure(
     images, image_notes = image_scores(subject, cache, rng)
     originals, seen = subject.inputs[0], None
     if unpaired is None:
-        attacks, seen = _attack(subject, expert, judge, rng, spending, wanted)
+        attacks, seen = _attack(subject, expert, judge, rng, spending, stolen, wanted)
     else:
         attacks = attack_unpaired(unpaired, wanted)
         images += class_similarity(unpaired, limits, cache, rng)
@@ -176,6 +183,7 @@ def _attack(
     judge: Embedder,
     rng: Randomness,
     spending: Spending | None,
+    stolen: Decoder | None,
     wanted: frozenset[str],
 ) -> tuple[tuple[Evidence, ...], Attempts | None]:
     target = AttackTarget(
@@ -185,6 +193,7 @@ def _attack(
         people=subject.people,
         search=subject.search,
         recogniser=judge,
+        decoder=None if stolen is None else stolen.recover,
     )
     if spending is not None:
         masks = None if subject.originals is None else foreground(subject.originals, _MASKS)
@@ -209,8 +218,12 @@ def _wanted(attacks: Sequence[str] | None) -> frozenset[str]:
     return frozenset(known if attacks is None else attacks)
 
 
-def _chosen(learn: int | None, attacks: Sequence[str] | None) -> dict[str, Any]:
-    chosen = {"learn": learn, "attacks": None if attacks is None else sorted(attacks)}
+def _chosen(learn: int | None, attacks: Sequence[str] | None, stolen: Decoder | None) -> dict[str, Any]:
+    chosen = {
+        "learn": learn,
+        "attacks": None if attacks is None else sorted(attacks),
+        "decoder_sha256": None if stolen is None else stolen.sha256,
+    }
     return {name: value for name, value in chosen.items() if value is not None}
 
 

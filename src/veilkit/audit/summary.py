@@ -14,6 +14,7 @@ _UNDOING = (
     ("jigsaw", "Patches put back together", _MIXED, "puts the pictures' patches back together"),
     ("unmix", "Blended pictures taken apart", _MIXED, "takes the blended pictures apart again"),
     ("recovery", "Pictures recovered", "whose network learned from other people's pairs", "recovers the originals"),
+    ("stolen_decoder", "Pictures decoded", "who stole the secret decoder", "recovers the originals with it"),
 )
 
 

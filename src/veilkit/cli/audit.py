@@ -47,6 +47,10 @@ HeldOut = Annotated[
 Student = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Synthetic release: a student trained on it (.safetensors).")
 ]
+Decoder = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="The release's secret decoder, as an attacker has it who stole it."),
+]
 Out = Annotated[
     Path | None, typer.Option(help="Folder for audit.json and report.html.", show_default="PROTECTED.audit")
 ]
@@ -80,6 +84,7 @@ def audit(
     unseen: Unseen = None,
     held_out: HeldOut = None,
     student: Student = None,
+    decoder: Decoder = None,
     out: Out = None,
     show_originals: ShowOriginals = False,
     learn: Learn = None,
@@ -106,6 +111,7 @@ def audit(
         unseen=unseen,
         held_out=held_out,
         student=student,
+        decoder=decoder,
         out=out,
         show_originals=show_originals,
         learn=learn,

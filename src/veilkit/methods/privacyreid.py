@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast
 
 from torch import Tensor
 
@@ -24,6 +24,9 @@ from veilkit.training.anonymiser_config import AnonymiserConfig
 from veilkit.training.anonymiser_data import Desensitiser
 from veilkit.training.reid_config import AGW
 from veilkit.types import ImageBatch, Release, Split
+
+if TYPE_CHECKING:
+    from veilkit.training.anonymiser import TrainedAnonymiser
 
 Kind: TypeAlias = Literal["blur", "pixelate", "noise"]
 _CONTROLS: Mapping[Kind, type[Method[Any]]] = {"blur": Blur, "pixelate": Pixelate, "noise": Noise}
@@ -103,7 +106,12 @@ class PrivacyReid(Method[PrivacyReidConfig]):
             raise ConfigError("privacyreid trains networks, which needs a work folder for its state")
         from veilkit.training.anonymiser import train_anonymiser  # only who trains pays for these imports
 
-        trained = train_anonymiser(split, self.config, desensitiser(self.config), work_dir=work_dir, init=init)
+        return self.take(
+            train_anonymiser(split, self.config, desensitiser(self.config), work_dir=work_dir, init=init)
+        )
+
+    def take(self, trained: TrainedAnonymiser) -> Self:
+        """Take over what a training under this configuration has left."""
         self.__dict__.pop("model_sha256", None)
         self._generator, self._recogniser = trained.anonymise.requires_grad_(False), trained.reid
         self._decoder = Decoder(trained.recover, self.config.size, self.name, self.model_sha256)

@@ -39,8 +39,7 @@ def recover_by_decoder(folder: Path, target: Path, model: Path, only: Sequence[s
     check_places((folder,), target, log)
     manifest = finished_manifest(folder)
     wanted = wanted_pictures(folder, manifest, only)
-    decoder = Decoder.load(model)
-    _check_pair(decoder, manifest, model)
+    decoder = decoder_for(manifest, model)
     restored = 0
     with AccessLog(log, manifest.sums_sha256) as access:
         _check_all(folder, wanted, access, _holder(decoder))
@@ -51,8 +50,9 @@ def recover_by_decoder(folder: Path, target: Path, model: Path, only: Sequence[s
     return Recovered(target, restored, len(wanted) - restored, log)
 
 
-def _check_pair(decoder: Decoder, manifest: Manifest, model: Path) -> None:
-    """Raise unless the decoder was trained with the very anonymiser that made the release."""
+def decoder_for(manifest: Manifest, model: Path) -> Decoder:
+    """The decoder in the file `model`; raises unless it was trained with the anonymiser that made the release."""
+    decoder = Decoder.load(model)
     if manifest.method != decoder.method:
         raise DataError(
             f"{model.name} undoes {decoder.method}, but this release was made by {manifest.method}: "
@@ -63,6 +63,7 @@ def _check_pair(decoder: Decoder, manifest: Manifest, model: Path) -> None:
             f"{model.name} is the decoder of another model: it was trained with the anonymiser {decoder.model[:12]}, "
             f"but the release was made by {str(manifest.config.get('model'))[:12]}; take the one written beside that"
         )
+    return decoder
 
 
 def _check_all(folder: Path, wanted: Mapping[str, str], access: AccessLog, holder: str) -> None:

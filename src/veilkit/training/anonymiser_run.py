@@ -120,9 +120,12 @@ class AnonymiserRun:
         config = {"epoch": self.epoch, "best": best, "decisions": self.decisions, "run": self._facts}
         save_checkpoint(path, tensors, config, STATE_KIND)
 
-    def restore(self, path: Path) -> None:
-        """Go on from what `save` wrote; refuses the state of another recipe, start or dataset."""
-        saved = read_state(path, STATE_KIND, self._facts)
+    def restore(self, path: Path, facts: dict[str, Any] | None = None) -> None:
+        """Go on from what `save` wrote; refuses the state of another recipe, start or dataset.
+
+        facts: of the run that wrote it, where that is another one; it must be one without upgradation.
+        """
+        saved = read_state(path, STATE_KIND, self._facts if facts is None else facts)
         if of_prefix("target", saved.tensors):
             self.upgrade()
         for prefix, network in self._networks().items():
@@ -131,7 +134,7 @@ class AnonymiserRun:
         unpack_optimizer(self._generators, of_prefix("generators", saved.tensors))
         unpack_optimizer(self._discriminators, of_prefix("discriminators", saved.tensors))
         self.epoch, self.decisions = int(saved.config["epoch"]), saved.config["decisions"]
-        if self.supervision is not None:
+        if self.supervision is not None and facts is None:
             self.supervision = Supervision(saved.config["best"], self.target is not None)
 
     def _networks(self) -> dict[str, nn.Module]:

@@ -1,64 +1,28 @@
-"""Attacks of PixelFade's study as JSON values, picture by picture where releases are compared in pairs."""
+"""The stronger attacks of PixelFade's study, and what they need: outlines, and the method to be run again."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from veilkit.attacks import ATTACKS, Attack, AttackTarget, Budget, run_gated
 from veilkit.attacks.averaging import Averaging
 from veilkit.attacks.division import divide, pixels
-from veilkit.attacks.recovered import likeness
-from veilkit.attacks.recovery import Recovery, RecoveryConfig, RecoveryWithFeatures
+from veilkit.attacks.recovery import RecoveryConfig, RecoveryWithFeatures
 from veilkit.attacks.silhouette import Silhouette, SilhouetteConfig, areas, beyond_place, mark, train_marker
-from veilkit.audit.attempts import recover
 from veilkit.audit.reproduce.pixelfade_plan import PixelFadeStudyConfig
+from veilkit.audit.reproduce.study_attacks import described, rounded
 from veilkit.methods import Method, bind
-from veilkit.metrics import paired_difference
 from veilkit.rng import Randomness
-from veilkit.types import Evidence, ImageBatch
+from veilkit.types import ImageBatch
 
-_DIGITS = 5  # of values of single pictures
 _AHEAD = 4  # draws made together, so that quick pictures do not leave the expert's slots empty
-
-
-def described(evidence: Evidence) -> dict[str, Any]:
-    """An attack's evidence as JSON values; the first score is its headline, `chance` what blind guessing scores."""
-    details = evidence.details
-    return {
-        "level": str(evidence.level),
-        "applicable": evidence.applicable,
-        "reason": evidence.reason,
-        "invalid": list(evidence.invalid),
-        "scores": {
-            score.metric: [None if part is None else float(part) for part in (score.value, score.low, score.high)]
-            for score in evidence.scores
-        },
-        "chance": {metric: float(value) for metric, value in details.get("chance", {}).items()},
-        "mean image": {metric: float(value) for metric, value in details.get("mean image", {}).items()},
-        "as released": {metric: float(value) for metric, value in details.get("as released", {}).items()},
-        "gates": dict(details.get("gates", {})),
-    }  # fmt: skip
-
-
-def recovery(target: AttackTarget, config: RecoveryConfig) -> dict[str, Any]:
-    """The U-Net's evidence, through its gates, and the SSIM of every recovered picture with its person's code."""
-    evidence = run_gated(lambda: Recovery(config), target)
-    if not evidence.applicable:
-        return described(evidence)
-    victims, answers = recover(target, config)
-    assert victims.originals is not None
-    assert victims.people is not None
-    found = likeness(answers, pixels(victims.originals, (answers.shape[2], answers.shape[3])))
-    return {**described(evidence), "people": victims.people.tolist(), "SSIM each": _rounded(found.get("SSIM"))}
 
 
 def stronger(name: str, target: AttackTarget, config: PixelFadeStudyConfig, method: Method[Any]) -> dict[str, Any]:
@@ -100,29 +64,8 @@ def outline(target: AttackTarget, config: SilhouetteConfig, *, gated: bool = Tru
         "masks": victims.masks.source,
         "mean mask": float(evidence.details["mean mask"]),
         "people": victims.people.tolist(),
-        "AUC each": _rounded(each),
+        "AUC each": rounded(each),
     }
-
-
-def paired(
-    pairs: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]], each: str, rng: Randomness
-) -> dict[str, Any]:
-    """`difference` of the values `each` of pairs of cells, by the pairs' names; without those that lack values."""
-    return {
-        name: difference(first[each], second[each], first["people"], rng)
-        for name, (first, second) in pairs.items()
-        if first.get(each) and second.get(each)
-    }
-
-
-def difference(
-    first: Sequence[float | None], second: Sequence[float | None], people: Sequence[int], rng: Randomness
-) -> list[float]:
-    """[mean(first) - mean(second), low, high] over the pictures that have both values; people are drawn again."""
-    both = [place for place, pair in enumerate(zip(first, second, strict=True)) if None not in pair]
-    one, other = (np.array([values[place] for place in both], dtype=np.float64) for values in (first, second))
-    found = paired_difference(one, other, np.asarray(people)[both], generator=rng.child("bootstrap").numpy())
-    return [found.value, found.low, found.high]
 
 
 class Again:
@@ -151,9 +94,3 @@ class Again:
         assert protected is not None
         keys = [(name, draw) for draw in draws for name in names]
         self._made = dict(zip(keys, protected, strict=True))  # earlier draws are not asked for again
-
-
-def _rounded(values: NDArray[np.float64] | None) -> list[float | None]:
-    if values is None:
-        return []
-    return [round(float(value), _DIGITS) if np.isfinite(value) else None for value in values]

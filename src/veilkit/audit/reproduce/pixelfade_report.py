@@ -7,25 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from veilkit.audit.reproduce.pixelfade_figures import Point, plot, sheet
 from veilkit.audit.reproduce.pixelfade_plan import FLOOR, OURS, GridPoint, expert_name, grid_points, grid_variants
 from veilkit.audit.reproduce.pixelfade_study import PixelFadeStudy
 from veilkit.audit.reproduce.pixelfade_tables import (
     AXES,
     DRAWN,
     NAMES,
-    Row,
-    attacks_table,
     axis_tables,
     backbones_table,
-    differences,
     figure_file,
     kept_table,
     matching_table,
-    mean_image,
     outlines_table,
     recovered_table,
 )
+from veilkit.audit.reproduce.study_figures import Point, plot, sheet
+from veilkit.audit.reproduce.study_tables import Row, attacks_table, differences, mean_image
 from veilkit.pipeline.writing import write_atomically
 
 _COLUMNS = 10  # pictures on a sheet

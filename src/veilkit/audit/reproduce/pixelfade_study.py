@@ -18,9 +18,7 @@ from veilkit.attacks.silhouette import SilhouetteConfig
 from veilkit.audit.attempts import Attempts, attempts
 from veilkit.audit.cache import Cache
 from veilkit.audit.reproduce.cells import Cell, Cells
-from veilkit.audit.reproduce.pixelfade_attacks import outline, paired, recovery, stronger
-from veilkit.audit.reproduce.pixelfade_measures import likeness_and_chaos, matching, told
-from veilkit.audit.reproduce.pixelfade_parts import chosen_people, laid_out
+from veilkit.audit.reproduce.pixelfade_attacks import outline, stronger
 from veilkit.audit.reproduce.pixelfade_plan import (
     FLOOR,
     OURS,
@@ -31,7 +29,10 @@ from veilkit.audit.reproduce.pixelfade_plan import (
     expert_name,
     grid_variants,
 )
-from veilkit.audit.reproduce.pixelfade_subject import Released, Subject
+from veilkit.audit.reproduce.study_attacks import paired, recovery
+from veilkit.audit.reproduce.study_measures import likeness_and_chaos, matching, told
+from veilkit.audit.reproduce.study_parts import chosen_people, laid_out
+from veilkit.audit.reproduce.study_subject import Released, Subject
 from veilkit.datasets.market1501 import Market1501
 from veilkit.experts import Embedder, load_expert
 from veilkit.methods.calibration import spread_of_split

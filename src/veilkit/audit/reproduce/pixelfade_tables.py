@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from veilkit.audit.reproduce.pixelfade_measures import SETTINGS
+from veilkit.audit.reproduce import study_tables
 from veilkit.audit.reproduce.pixelfade_plan import FLOOR, OURS, GridPoint
+from veilkit.audit.reproduce.study_measures import SETTINGS
+from veilkit.audit.reproduce.study_tables import Row, markdown, pair, percent, remark, with_interval
 
-Row = Mapping[str, Any]
 NAMES = {
     OURS: "PixelFade (ours)", "paper": "PixelFade, `paper`", "released": "PixelFade, `released`", "avih": "AVIH",
     "pixelate": "mosaic", "blur": "blur", "noise": "added noise", FLOOR: "noise alone (floor)",
@@ -26,12 +26,7 @@ DRAWN = tuple(axis for axis in AXES if axis != "objective")  # those whose value
 
 def matching_table(releases: Mapping[str, Row], by: str) -> str:
     """Rank-1 and mAP of each release in four settings. by: "expert" or "judge"."""
-    head = ("release", *(f"{setting.replace('-', ' to ')}: Rank-1 / mAP" for setting in reversed(SETTINGS)))
-    rows = [
-        (NAMES[name], *(_pair(cell[by]["settings"][setting]) for setting in reversed(SETTINGS)))
-        for name, cell in releases.items()
-    ]
-    return markdown(head, rows)
+    return study_tables.matching_table(releases, by, NAMES)
 
 
 def kept_table(releases: Mapping[str, Row]) -> str:
@@ -42,8 +37,8 @@ def kept_table(releases: Mapping[str, Row]) -> str:
         rows.append(
             (
                 NAMES[name],
-                *(_percent(change[setting]["rank-1"]) for setting in reversed(SETTINGS[1:])),
-                _percent(ledger["held"]),
+                *(percent(change[setting]["rank-1"]) for setting in reversed(SETTINGS[1:])),
+                percent(ledger["held"]),
                 "" if ledger["feature distance"] is None else f"{ledger['feature distance']:.4g}",
                 "" if ledger["limit"] is None else f"{ledger['limit']:.4g}",
                 "" if ledger["steps"] is None else f"{ledger['steps']:.1f}",
@@ -64,38 +59,11 @@ def recovered_table(releases: Mapping[str, Row], recovered: Mapping[str, Row]) -
                 NAMES[name],
                 with_interval(releases[name]["pictures"]["AD"], 1),
                 *(with_interval(scores.get(metric), 2 if "PSNR" in metric else 3) for metric in metrics),
-                *(_percent(scores.get(metric)) for metric in ("rank-1", "person rank-1")),
-                _remark(cell),
+                *(percent(scores.get(metric)) for metric in ("rank-1", "person rank-1")),
+                remark(cell),
             )
         )
     return markdown(("release", "AD", *metrics, "very original", "person", "remark"), rows)
-
-
-def mean_image(recovered: Mapping[str, Row]) -> str:
-    """The baseline of recovery, in words."""
-    found: Mapping[str, float] = next((cell["mean image"] for cell in recovered.values() if cell["mean image"]), {})
-    return ", ".join(f"{metric} {value:.3g}" for metric, value in found.items()) or "nothing that was measured"
-
-
-def attacks_table(attacks: Mapping[str, Row]) -> str:
-    """Every score of the stronger attackers."""
-    rows: list[Sequence[str]] = []
-    for name, cell in attacks.items():
-        if not cell["applicable"]:
-            rows.append((f"`{name}` ({cell['level']})", "not measured", "", "", "", cell["reason"]))
-        for place, (metric, value) in enumerate(cell["scores"].items()):
-            chance, baseline = (cell[beside].get(metric) for beside in ("chance", "mean image"))
-            rows.append(
-                (
-                    f"`{name}` ({cell['level']})" if place == 0 else "",
-                    metric,
-                    with_interval(value, 3),
-                    "" if chance is None else f"{chance:.3f}",
-                    "" if baseline is None else f"{baseline:.3f}",
-                    _remark(cell) if place == 0 else "",
-                )
-            )
-    return markdown(("attack", "score", "found", "chance", "mean image", "remark"), rows)
 
 
 def outlines_table(outlines: Mapping[str, Row], releases: Mapping[str, Row]) -> str:
@@ -105,7 +73,7 @@ def outlines_table(outlines: Mapping[str, Row], releases: Mapping[str, Row]) -> 
     for name, cell in outlines.items():
         kept = releases[name]["expert"]["settings"]["protected-protected"]["rank-1"] if name in releases else None
         values = [with_interval(cell["scores"].get(metric), 3) for metric in metrics]
-        rows.append((NAMES[name], *values, _percent(kept), _remark(cell)))
+        rows.append((NAMES[name], *values, percent(kept), remark(cell)))
     return markdown(("release", *metrics, "Rank-1, protected to protected", "remark"), rows)
 
 
@@ -124,8 +92,8 @@ def axis_tables(axis: str, points: Sequence[GridPoint], grid: Mapping[str, Row])
                     with_interval(pictures[metric], digits)
                     for metric, digits in (("AD", 1), ("SSIM", 3), ("PSNR", 2))
                 ),
-                *(_pair(settings[setting]) for setting in ("protected-protected", "raw-protected")),
-                _percent(held),
+                *(pair(settings[setting]) for setting in ("protected-protected", "raw-protected")),
+                percent(held),
             )
         )
     head = (axis, "AD", "SSIM", "PSNR", "protected to protected: Rank-1 / mAP", "raw to protected: Rank-1 / mAP")
@@ -137,44 +105,13 @@ def backbones_table(backbones: Mapping[str, Row]) -> str:
     """Four settings under other experts."""
     head = ("expert", *(f"{setting.replace('-', ' to ')}: Rank-1 / mAP" for setting in reversed(SETTINGS)))
     rows = [
-        (name, *(_pair(cell["expert"]["settings"][setting]) for setting in reversed(SETTINGS)),
-         _percent(cell["ledger"]["held"]))
+        (name, *(pair(cell["expert"]["settings"][setting]) for setting in reversed(SETTINGS)),
+         percent(cell["ledger"]["held"]))
         for name, cell in backbones.items()
     ]  # fmt: skip
     return markdown((*head, "constraint held"), rows)
 
 
-def differences(found: Mapping[str, Sequence[float | None]], metric: str) -> str:
-    """Paired differences, by the names of the pairs."""
-    rows = [(name, with_interval(value, 4)) for name, value in found.items()]
-    return markdown(("pair", f"difference of {metric}"), rows)
-
-
 def figure_file(axis: str) -> str:
     """The name of an axis's figure."""
     return f"grid-{axis.replace(' ', '-')}.svg"
-
-
-def _remark(cell: Row) -> str:
-    return "; ".join(f"INVALID: {why}" for why in cell["invalid"]) or cell["reason"]
-
-
-def _pair(scores: Row) -> str:
-    return f"{_percent(scores['rank-1'])} / {_percent(scores['mAP'])}"
-
-
-def _percent(value: Sequence[float | None] | None) -> str:
-    return "" if value is None else with_interval([None if part is None else 100 * part for part in value], 1)
-
-
-def with_interval(value: Sequence[float | None] | None, digits: int) -> str:
-    """[value, low, high] in words."""
-    if value is None or value[0] is None:
-        return "not measured"
-    middle, low, high = value
-    return f"{middle:.{digits}f}" + ("" if low is None or high is None else f" [{low:.{digits}f}, {high:.{digits}f}]")
-
-
-def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown."""
-    return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows))

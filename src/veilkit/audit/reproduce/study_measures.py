@@ -1,4 +1,4 @@
-"""What a release of PixelFade's study keeps and shows: matching in four settings, similarity, chaos, the ledger."""
+"""What a release of a study keeps and shows: matching in four settings, similarity, chaos, the ledger."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from veilkit.audit.cache import Cache
 from veilkit.audit.differences import paired_differences
 from veilkit.audit.images import chaos, similarity
 from veilkit.audit.pictures import FilePictures
-from veilkit.audit.reproduce.pixelfade_subject import Released, Subject
+from veilkit.audit.reproduce.study_subject import Released, Subject
 from veilkit.experts import Embedder
 from veilkit.metrics import clopper_pearson
 from veilkit.rng import Randomness
@@ -49,6 +49,26 @@ def matching(subject: Subject, release: Released, embedder: Embedder, role: Role
         for setting in SETTINGS[1:]
     }
     return {"settings": settings, "change": change, "chance": chance, "recogniser": embedder.name}
+
+
+def matching_change(
+    subject: Subject,
+    first: tuple[Released, Embedder],
+    second: tuple[Released, Embedder],
+    setting: str,
+    rng: Randomness,
+) -> dict[str, Any]:
+    """Rank-1 and mAP of a release minus those of another, each by its own recogniser: [value, low, high], paired.
+
+    setting: one of `SETTINGS`. Both searches ask the same queries.
+    """
+    found = []
+    for release, embedder in (first, second):
+        sides = {"raw": subject.tested, "protected": release.tested}
+        found.append(subject.search.find(*(sides[side].features(embedder) for side in setting.split("-"))))
+    people = subject.search.identities[subject.search.query]
+    changes = paired_differences("expert", found[0], found[1], people, role=Role.UTILITY, rng=rng)
+    return {each.score.metric: _interval(each.score) for each in changes}
 
 
 def likeness_and_chaos(subject: Subject, release: Released, cache: Cache, rng: Randomness) -> dict[str, Any]:

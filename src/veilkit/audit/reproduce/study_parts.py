@@ -1,4 +1,4 @@
-"""Who plays which part in PixelFade's study: a few pictures of some people, copied in the layout of Market-1501."""
+"""Who plays which part in a study: a few pictures of some people, copied in the layout of Market-1501."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pictures of PixelFade's study before and after a protection, as files read back, and who is in them."""
+"""The pictures of a study before and after a protection, as files read back, and who is in them."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class Subject:
         self.search: Search = search
         self.notes = notes
         self.queries = count
-        self.tested = self._read(self.root, [record.path for record in self._tested], "originals")
-        self.public = self._read(self.root, [record.path for record in self._public], "public originals")
+        self.tested = self.read(self.root, [record.path for record in self._tested], "originals")
+        self.public = self.read(self.root, [record.path for record in self._public], "public originals")
 
     def released(self, outcome: Outcome) -> Released:
         """The pictures of a finished release of these originals, and the ledger's reports."""
@@ -68,8 +68,8 @@ class Subject:
             entries = {entry.source: entry for entry in ledger.entries("done")}
         made = [entries[record.path] for record in self._tested]
         return Released(
-            self._read(outcome.destination, [entry.output for entry in made], "protected pictures"),
-            self._read(
+            self.read(outcome.destination, [entry.output for entry in made], "protected pictures"),
+            self.read(
                 outcome.destination, [entries[record.path].output for record in self._public], "public pictures"
             ),
             tuple(json.loads(entry.report) for entry in made if entry.report is not None),
@@ -91,7 +91,8 @@ class Subject:
             **means,
         )
 
-    def _read(self, root: Path, paths: Sequence[str], what: str) -> FilePictures:
+    def read(self, root: Path, paths: Sequence[str], what: str) -> FilePictures:
+        """Picture files below a folder, in this order; what: names them in messages."""
         limits = Limits()
         files, refused = scan(root, paths, limits, self._cache, what)
         if refused:

@@ -1,4 +1,4 @@
-"""Figures of PixelFade's study: plain SVG plots, and sheets of pictures that stay in the study's folder."""
+"""Figures of a study: plain SVG plots, and sheets of pictures that stay in the study's folder."""
 
 from __future__ import annotations
 
@@ -86,15 +86,17 @@ def _ticks(values: Sequence[float], every: bool) -> list[float]:
 def sheet(file: Path, rows: Mapping[str, Tensor]) -> None:
     """A PNG of named rows of pictures, uint8 (N, 3, H, W) each, the same people in each column."""
     columns = max(len(images) for images in rows.values())
-    size = (_MARGIN + columns * (_CELL[0] + _GAP), _GAP + len(rows) * (_CELL[1] + _GAP))
+    font = ImageFont.load_default(size=14)
+    margin = max([_MARGIN, *(math.ceil(font.getlength(name)) + 12 for name in rows)])
+    size = (margin + columns * (_CELL[0] + _GAP), _GAP + len(rows) * (_CELL[1] + _GAP))
     drawn = Image.new("RGB", size, "white")
-    draw, font = ImageDraw.Draw(drawn), ImageFont.load_default(size=14)
+    draw = ImageDraw.Draw(drawn)
     for row, (name, images) in enumerate(rows.items()):
         top = _GAP + row * (_CELL[1] + _GAP)
         draw.text((6, top + _CELL[1] // 2 - 8), name, fill="black", font=font)
         for column, image in enumerate(images):
             picture = Image.fromarray(image.permute(1, 2, 0).contiguous().numpy())
-            drawn.paste(picture.resize(_CELL, Image.Resampling.NEAREST), (_MARGIN + column * (_CELL[0] + _GAP), top))
+            drawn.paste(picture.resize(_CELL, Image.Resampling.NEAREST), (margin + column * (_CELL[0] + _GAP), top))
     buffer = io.BytesIO()
     drawn.save(buffer, "PNG")
     file.parent.mkdir(parents=True, exist_ok=True)
