@@ -42,7 +42,7 @@ class Ledger:
     """
 
     def __init__(
-        self, file: Path, *, budget: Budget | None = None, per: Per | None = None, noise: Noise | None = None
+        self, file: Path | str, *, budget: Budget | None = None, per: Per | None = None, noise: Noise | None = None
     ) -> None:
         if per not in (None, "record", "person"):
             raise ConfigError(f"per must be 'record' or 'person', but got {per!r}")
