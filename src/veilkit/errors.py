@@ -12,6 +12,7 @@
     |-- CheckpointError       a model file is damaged, altered or of another architecture
     |-- KeyFileError          a key file is missing, damaged or not the one that made a release
     |-- DestinationError      the output cannot be written (rights, space, not ours)
+    |-- BudgetError           a release would cost more privacy than its budget allows
     `-- WorkerError           worker processes keep dying
 
 A message says what was expected, what came, and what to do about it.
@@ -81,6 +82,20 @@ class KeyFileError(VeilkitError):
 
 class DestinationError(VeilkitError):
     """The output cannot be written."""
+
+
+class BudgetError(VeilkitError):
+    """A release would cost more privacy than its budget allows; nothing was released, nothing charged.
+
+    over: the records or people whose budget it is. The message names none of them, since messages end up in logs.
+    """
+
+    def __init__(self, message: str, over: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.over = over
+
+    def __reduce__(self) -> tuple[type[BudgetError], tuple[str, tuple[str, ...]]]:
+        return type(self), (str(self), self.over)
 
 
 class WorkerError(VeilkitError):

@@ -1,0 +1,169 @@
+"""The file under a ledger: SQLite, because it must survive a kill at any moment; one process at a time writes it.
+
+`synchronous=FULL`, unlike in files that can be made again: a charge must survive a power cut as well.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from veilkit.errors import ConfigError, DestinationError
+from veilkit.privacy.cost import Cost
+from veilkit.privacy.statement import Entry
+
+_PAGE = 500  # keys asked for at once; SQLite allows 32,766 parameters at most
+_SCHEMA = """
+CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE mechanisms (
+    id INTEGER PRIMARY KEY,
+    description TEXT NOT NULL UNIQUE,
+    epsilon REAL NOT NULL,
+    delta REAL NOT NULL,
+    multiplier REAL
+);
+CREATE TABLE releases (
+    record TEXT NOT NULL,
+    mechanism INTEGER NOT NULL REFERENCES mechanisms (id),
+    charged TEXT NOT NULL,
+    at TEXT NOT NULL,
+    vector BLOB NOT NULL,
+    PRIMARY KEY (record, mechanism)
+) WITHOUT ROWID;
+CREATE INDEX by_charged ON releases (charged, mechanism);
+"""
+
+
+class Store:
+    """Tables of releases and their costs. Opened on creation; `close` gives the file back."""
+
+    def __init__(self, file: Path, *, facts: Mapping[str, str] | None) -> None:
+        """Open `file`, or make it with `facts` about it; without any, a missing file is an error."""
+        if facts is None and not (file.is_file() and file.stat().st_size):
+            raise ConfigError(
+                f"{file} is a new ledger: give it a budget=Budget(epsilon=..., delta=...) and per='record' or "
+                "per='person'"
+            )
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._lock = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise DestinationError(f"the ledger {file} cannot be written: {error.strerror}") from None
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._lock)
+            raise DestinationError("another process holds this ledger: wait for it, or stop it first") from None
+        self._db = sqlite3.connect(file, isolation_level=None)
+        try:
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=FULL")
+            if facts is not None and not self._db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
+                self._db.executescript("BEGIN IMMEDIATE;" + _SCHEMA)
+                self._db.executemany("INSERT INTO about VALUES (?, ?)", facts.items())
+                self._db.execute("COMMIT")
+            self.about: dict[str, str] = dict(self._db.execute("SELECT name, value FROM about"))
+        except sqlite3.DatabaseError:
+            self.close()
+            raise DestinationError(
+                f"{file} is no ledger, or is damaged: restore it from a copy, since a new one would not know what "
+                "has been spent"
+            ) from None
+
+    def close(self) -> None:
+        """Give the file back."""
+        self._db.close()
+        os.close(self._lock)  # only now: closing it drops SQLite's own locks on the file as well
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All that is done inside is kept, or none of it."""
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._db.execute("COMMIT")
+        except BaseException as error:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            if isinstance(error, sqlite3.OperationalError):
+                raise DestinationError(f"the ledger cannot be written; nothing was released: {error}") from None
+            raise
+
+    def number(self, description: str, cost: Cost) -> int:
+        """The number of a mechanism in this file."""
+        self._db.execute(
+            "INSERT OR IGNORE INTO mechanisms (description, epsilon, delta, multiplier) VALUES (?, ?, ?, ?)",
+            (description, cost.epsilon, cost.delta, cost.multiplier),
+        )
+        found = self._db.execute("SELECT id FROM mechanisms WHERE description = ?", (description,))
+        return int(found.fetchone()[0])
+
+    def add(self, mechanism: int, at: str, rows: Iterable[tuple[str, str, bytes]]) -> None:
+        """Charge for releases: of each the record, who is charged, and the vector."""
+        self._db.executemany(
+            "INSERT INTO releases (mechanism, at, record, charged, vector) VALUES (?, ?, ?, ?, ?)",
+            ((mechanism, at, *row) for row in rows),
+        )
+
+    def owners(self, records: Sequence[str]) -> dict[str, str]:
+        """Who was charged for those of `records` that are known."""
+        query = "SELECT record, charged FROM releases WHERE record IN ({})"
+        pairs: Iterator[tuple[Any, Any]] = ((record, charged) for record, charged in self._paged(query, records))
+        return dict(pairs)
+
+    def vectors(self, mechanism: int, records: Sequence[str]) -> dict[str, bytes]:
+        """The vectors of those of `records` that one mechanism has released."""
+        query = "SELECT record, mechanism, vector FROM releases WHERE record IN ({})"
+        return {record: vector for record, kind, vector in self._paged(query, records) if kind == mechanism}
+
+    def costs(self, keys: Sequence[str]) -> dict[str, Counter[Cost]]:
+        """How many releases of each cost were charged to each key."""
+        query = (
+            "SELECT charged, epsilon, delta, multiplier, COUNT(*) FROM releases JOIN mechanisms ON id = mechanism "
+            "WHERE charged IN ({}) GROUP BY charged, mechanism"
+        )
+        found: dict[str, Counter[Cost]] = {key: Counter() for key in keys}
+        for key, epsilon, delta, multiplier, count in self._paged(query, keys):
+            found[key][Cost(epsilon, delta, multiplier)] += count
+        return found
+
+    def histories(self) -> dict[tuple[tuple[int, int], ...], str]:
+        """Every different history (mechanism and number of releases), and one who has it."""
+        found: dict[tuple[tuple[int, int], ...], str] = {}
+        history: list[tuple[int, int]] = []
+        last = None
+        rows = self._db.execute("SELECT charged, mechanism, COUNT(*) FROM releases GROUP BY 1, 2 ORDER BY 1, 2")
+        for key, mechanism, count in rows:
+            if last is not None and key != last:
+                found.setdefault(tuple(history), last)
+                history = []
+            last = key
+            history.append((mechanism, count))
+        if last is not None:
+            found.setdefault(tuple(history), last)
+        return found
+
+    def entries(self, key: str | None) -> Iterator[Entry]:
+        """Releases in the order of their names."""
+        rows = self._db.execute(
+            "SELECT record, charged, at, description, epsilon, delta, multiplier FROM releases "
+            "JOIN mechanisms ON id = mechanism WHERE ? IS NULL OR charged = ? ORDER BY record, mechanism",
+            (key, key),
+        )
+        for record, charged, at, description, *cost in rows:
+            yield Entry(record, charged, at, description, Cost(*cost))
+
+    def count(self) -> int:
+        """How many releases there are."""
+        return int(self._db.execute("SELECT COUNT(*) FROM releases").fetchone()[0])
+
+    def _paged(self, query: str, keys: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        for start in range(0, len(keys), _PAGE):
+            page = keys[start : start + _PAGE]
+            yield from self._db.execute(query.format(", ".join("?" * len(page))), page)

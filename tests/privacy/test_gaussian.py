@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import opendp.prelude as dp
+import pytest
+import torch
+from dp_accounting import get_sigma_gaussian
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import kstest
+
+from veilkit.privacy import AnalyticGaussian, gaussian_delta, gaussian_multiplier
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5, 1.0, 2.0, 8.0, 16.0, 64.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-6, 1e-3, 0.1])
+def test_sigma_is_that_of_dp_accounting(epsilon: float, delta: float) -> None:
+    assert gaussian_multiplier(epsilon=epsilon, delta=delta) == pytest.approx(
+        get_sigma_gaussian(epsilon, delta), rel=1e-6
+    )
+
+
+def exact_delta(multiplier: float, epsilon: float) -> mpmath.mpf:
+    """Balle and Wang's Theorem 8 in 60 digits."""
+    with mpmath.workdps(60):
+        m, e = mpmath.mpf(multiplier), mpmath.mpf(epsilon)
+        return mpmath.ncdf(1 / (2 * m) - e * m) - mpmath.exp(e) * mpmath.ncdf(-1 / (2 * m) - e * m)
+
+
+@given(epsilon=st.floats(1e-3, 100.0), delta=st.floats(1e-12, 0.5))
+def test_sigma_is_enough_and_hardly_more(epsilon: float, delta: float) -> None:
+    multiplier = gaussian_multiplier(epsilon=epsilon, delta=delta)
+    assert exact_delta(multiplier, epsilon) <= delta * (1 + 1e-9)
+    assert exact_delta(multiplier * (1 - 1e-6), epsilon) > delta
+    assert gaussian_delta(multiplier, epsilon=epsilon) == pytest.approx(delta, rel=1e-6)
+
+
+def test_less_noise_than_the_classic_formula_needs() -> None:
+    classic = 2.0 * math.sqrt(2.0 * math.log(1.25 / 1e-5)) / 0.9
+    assert AnalyticGaussian(dimension=3, epsilon=0.9, delta=1e-5).sigma < classic
+
+
+def test_the_noise_drawn_is_gaussian_of_that_sigma_in_every_coordinate() -> None:
+    mechanism = AnalyticGaussian(dimension=2, epsilon=1.0, delta=1e-5)
+    vectors = torch.tensor([[0.6, -0.8]], dtype=torch.float64).repeat(4000, 1)
+    noise = (mechanism.release(vectors).double() - vectors).numpy() / mechanism.sigma
+    assert kstest(noise[:, 0], "norm").pvalue > 1e-6
+    assert kstest(noise[:, 1], "norm").pvalue > 1e-6
+    assert abs(np.corrcoef(noise.T)[0, 1]) < 5 / math.sqrt(4000)
+
+
+def test_opendp_proves_the_same_of_the_noise_that_it_adds() -> None:
+    mechanism = AnalyticGaussian(dimension=128, epsilon=1.0, delta=1e-5)
+    dp.enable_features("contrib")
+    domain = dp.vector_domain(dp.atom_domain(T=float, nan=False), size=128)
+    added = dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale=mechanism.sigma, k=-40)
+    # Two vectors shrunk to stay inside are this far apart; rounding to the grid, which opendp counts, is in that.
+    rho = added.map(2.0 * (1.0 - 1e-9))
+    multiplier = mechanism.cost.multiplier
+    assert multiplier is not None
+    assert rho <= 0.5 / multiplier**2
+    assert rho == pytest.approx(0.5 / multiplier**2, rel=1e-8)
