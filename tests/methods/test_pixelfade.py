@@ -63,7 +63,7 @@ def plain_algorithm(image: Tensor, item: str, config: PixelFadeConfig, limit: fl
 
 @pytest.mark.parametrize(("preset", "limit", "step"), [(PAPER, 0.4, 0.05), (RELEASED, 0.4, 0.02)])
 def test_algorithm_1_is_the_papers(preset: PixelFadeConfig, limit: float, step: float) -> None:
-    config = replace(preset, threshold=limit, threshold_kind="paper", step=step, batch=2, **SHORT)
+    config = replace(preset, threshold=limit, threshold_kind="sum", step=step, batch=2, **SHORT)
     images = pictures(3)
     release = PixelFade(config, toy_expert()).protect(batch(images), rng=RNG)
     assert release.images is not None
@@ -75,6 +75,35 @@ def test_algorithm_1_is_the_papers(preset: PixelFadeConfig, limit: float, step: 
         assert (release.images[index] - wanted).abs().max() <= 0.51 / 255 + 1e-4
         seen.add((replaced > config.startup, moves > config.startup))
     assert (True, True) in seen  # both operations took part beyond the start
+
+
+class Scaled(nn.Module):
+    """The toy's features, times a factor that changes no comparison between them."""
+
+    def __init__(self, factor: float) -> None:
+        super().__init__()
+        self.toy, self.factor = Toy(), factor
+
+    def forward(self, images: Tensor) -> Tensor:
+        features: Tensor = self.toy(images)
+        return features * self.factor
+
+
+def test_the_printed_rule_is_that_of_features_of_unit_length() -> None:
+    """The paper's threshold and steps are numbers without a unit; the scale of an expert's features is arbitrary."""
+    images, config = pictures(3), replace(PAPER, steps=20, batch=2)
+    one, many = (PixelFade(config, toy_expert(Scaled(factor))).protect(batch(images), rng=RNG) for factor in (1, 32))
+    assert one.images is not None
+    assert many.images is not None
+    assert (one.images - many.images).abs().mean() < 0.01
+    assert one.reports is not None
+    features = [torch.nn.functional.normalize(toy_expert().embed(each)) for each in (one.images, images)]
+    distances = (features[0] - features[1]).square().sum(1)
+    assert [report["feature_distance"] for report in one.reports] == pytest.approx(distances.tolist(), rel=1e-3)
+    assert {report["limit"] for report in one.reports} == {0.03}
+    plain = PixelFade(replace(config, threshold_kind="sum"), toy_expert(Scaled(32))).protect(batch(images), rng=RNG)
+    assert plain.images is not None
+    assert (plain.images - many.images).abs().mean() > 0.01
 
 
 def test_at_the_original_nothing_explodes() -> None:
@@ -89,9 +118,9 @@ def test_at_the_original_nothing_explodes() -> None:
 
 
 @pytest.mark.parametrize(("config", "most"), [
-    (PixelFadeConfig(threshold=0.05, threshold_kind="paper", steps=80), 4),
-    (replace(PAPER, threshold=0.05, step=0.002, finish=60), 1),  # the printed rule takes long steps near the goal
-    (replace(RELEASED, threshold=0.05, threshold_kind="paper", finish=60), 3),
+    (PixelFadeConfig(threshold=0.05, threshold_kind="sum", steps=80), 4),
+    (replace(PAPER, threshold=0.05, threshold_kind="sum", step=0.002, finish=60), 1),  # its steps are long near the goal
+    (replace(RELEASED, threshold=0.05, threshold_kind="sum", finish=60), 3),
 ])  # fmt: skip
 def test_the_constraint_holds_in_the_8_bit_file(config: PixelFadeConfig, most: int) -> None:
     images, expert = pictures(4), toy_expert()
@@ -119,7 +148,7 @@ def test_ours_knows_the_original_by_its_features_alone() -> None:
     one = pictures(1)
     two = one.clone()
     two[:, 2] = 1 - two[:, 2]
-    method = PixelFade(PixelFadeConfig(threshold=0.01, threshold_kind="paper", steps=6, batch=1), toy_expert(Blind()))
+    method = PixelFade(PixelFadeConfig(threshold=0.01, threshold_kind="sum", steps=6, batch=1), toy_expert(Blind()))
     first, second = (method.protect(batch(each), rng=RNG).images for each in (one, two))
     assert first is not None
     assert second is not None
@@ -127,7 +156,7 @@ def test_ours_knows_the_original_by_its_features_alone() -> None:
 
 
 def test_no_value_of_ours_leaves_the_reach_of_its_noise() -> None:
-    config = PixelFadeConfig(threshold=0, threshold_kind="paper", steps=30, rate=0.1, reach=0.08, batch=2)
+    config = PixelFadeConfig(threshold=0, threshold_kind="sum", steps=30, rate=0.1, reach=0.08, batch=2)
     made = PixelFade(config, toy_expert()).protect(batch(pictures(2)), rng=RNG).images
     assert made is not None
     for index in range(2):

@@ -42,12 +42,12 @@ class Authorised:
     """An expert on trial: one that cannot supervise is refused here, before any picture is touched.
 
     slots: pictures at a time. Where the expert's way of resizing is not one that we know, pictures of different sizes
-    cannot share a batch, and there is one slot.
+    cannot share a batch, and there is one slot. unit: features are brought to length 1 before they are compared.
     """
 
-    def __init__(self, expert: Embedder, slots: int) -> None:
+    def __init__(self, expert: Embedder, slots: int, *, unit: bool = False) -> None:
         _check(expert)
-        self.expert = expert
+        self.expert, self._unit = expert, unit
         prepared = expert.info.preprocessing
         self.size = None if prepared is None else prepared.size
         self._resize = None if self.size is None else _known_resize(expert, self.size)
@@ -63,6 +63,8 @@ class Authorised:
         with torch.enable_grad():
             views = [self._view(leaves.get(slot)) for slot in range(self.slots)]
             features = self.expert.embed(torch.cat(views) if len(views) > 1 else views[0])
+            if self._unit:
+                features = F.normalize(features)
             targets = features.detach().clone()
             for slot, ask in asks.items():
                 if ask.target is not None:

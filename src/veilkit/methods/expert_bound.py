@@ -70,6 +70,11 @@ class ExpertBound(Method[C]):
         """The optimisation of one picture (3, H, W) in [0, 1]; random values derive from `rng` and `item`."""
 
     @property
+    def unit_features(self) -> bool:
+        """Whether features are brought to length 1 before they are compared."""
+        return False
+
+    @property
     def needs_spread(self) -> bool:
         """Whether the configuration measures anything in units of the spread."""
         return False
@@ -84,7 +89,7 @@ class ExpertBound(Method[C]):
                     f"this {self.name} was calibrated for another expert than {expert.name!r}: calibrate it again "
                     f"with `veilkit fit {self.name}`, or set spread yourself"
                 )
-            self._authorised = Authorised(expert, self.config.batch)
+            self._authorised = Authorised(expert, self.config.batch, unit=self.unit_features)
         return self._authorised
 
     @property

@@ -27,6 +27,11 @@ class PixelFade(ExpertBound[PixelFadeConfig]):
     presets = {"paper": PAPER, "released": RELEASED}  # noqa: RUF012
 
     @property
+    def unit_features(self) -> bool:
+        """Whether the threshold is one of such features; Eq. 3 divides by a squared gradient, so their scale counts."""
+        return self.config.threshold_kind == "unit"
+
+    @property
     def needs_spread(self) -> bool:
         """Whether the threshold is a fraction of the spread."""
         return self.config.threshold_kind == "relative"
@@ -34,7 +39,8 @@ class PixelFade(ExpertBound[PixelFadeConfig]):
     @property
     def limit(self) -> float:
         """The threshold as a squared distance between the features of one picture and its original (Eq. 1)."""
-        unit = {"paper": 1.0, "mean": float(self.authorised.expert.dim)}.get(self.config.threshold_kind)
+        units = {"unit": 1.0, "sum": 1.0, "mean": float(self.authorised.expert.dim)}
+        unit = units.get(self.config.threshold_kind)
         return self.config.threshold * (self.spread if unit is None else unit)
 
     def course(self, picture: Tensor, item: str, *, rng: Randomness) -> Course:

@@ -17,7 +17,8 @@ class PixelFadeConfig(ExpertSettings):
     optimisation: "approach" is ours: begin with noise, and move only until the expert takes it for the original.
     "replace" is the paper's Algorithm 1; "perturb" and "l1" take the place of its replacements in Figure 4.
     steps: T, at most. finish: further steps at most, through the 8-bit quantiser, until the constraint holds.
-    threshold, threshold_kind: epsilon of Eq. 1, as the sum of squared differences of one picture ("paper"), their
+    threshold, threshold_kind: epsilon of Eq. 1, as the sum of squared differences of one picture's features ("sum"),
+    of its features brought to length 1, which are then also what is optimised ("unit", as AGW compares them), as the
     mean over the dimensions ("mean", as released), or as a fraction of the spread ("relative").
     space: where noise is N(0, 1) and steps are measured: "pixel" is (value - 0.5) / sigma, "expert" the expert's own
     normalised space. sigma: standard deviation of noise in "pixel", on the scale [0, 1].
@@ -41,7 +42,7 @@ class PixelFadeConfig(ExpertSettings):
     steps: int = 250
     finish: int = 0
     threshold: float = 0.05
-    threshold_kind: Literal["relative", "paper", "mean"] = "relative"
+    threshold_kind: Literal["relative", "unit", "sum", "mean"] = "relative"
     space: Literal["pixel", "expert"] = "pixel"
     sigma: float = 0.15
     rate: float = 0.02
@@ -93,7 +94,7 @@ class PixelFadeConfig(ExpertSettings):
 
 
 PAPER = PixelFadeConfig(
-    optimisation="replace", steps=100, threshold=0.03, threshold_kind="paper", space="expert", noise="afresh",
+    optimisation="replace", steps=100, threshold=0.03, threshold_kind="unit", space="expert", noise="afresh",
     finish=10,
 )  # fmt: skip
 RELEASED = PixelFadeConfig(
