@@ -119,7 +119,7 @@ def test_at_the_original_nothing_explodes() -> None:
 
 @pytest.mark.parametrize(("config", "most"), [
     (PixelFadeConfig(threshold=0.05, threshold_kind="sum", steps=80), 4),
-    (replace(PAPER, threshold=0.05, threshold_kind="sum", step=0.002, finish=60), 1),  # its steps are long near the goal
+    (replace(PAPER, threshold=0.05, threshold_kind="sum", step=0.002, finish=60), 1),  # long steps near the goal
     (replace(RELEASED, threshold=0.05, threshold_kind="sum", finish=60), 3),
 ])  # fmt: skip
 def test_the_constraint_holds_in_the_8_bit_file(config: PixelFadeConfig, most: int) -> None:

@@ -28,7 +28,7 @@ class PixelFade(ExpertBound[PixelFadeConfig]):
 
     @property
     def unit_features(self) -> bool:
-        """Whether the threshold is one of such features; Eq. 3 divides by a squared gradient, so their scale counts."""
+        """Whether the threshold is one of such features. Eq. 3 divides by a squared gradient: scale counts."""
         return self.config.threshold_kind == "unit"
 
     @property
