@@ -133,7 +133,9 @@ def rows(cells: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "note": "; ".join(_recovery(name, cells[f"recovery/{name}"]) for name in
                                   dict.fromkeys((*ORDER, *OTHERS)) if f"recovery/{name}" in cells)
                 + f"; mean image {recovered[OURS]['mean image']['SSIM']:.3f}; differences "
-                + ", ".join(f"{pair} {_interval(value, 1, 4)}" for pair, value in order.items()),
+                + ", ".join(f"{pair} {_interval(value, 1, 4)}" for pair, value in order.items())
+                + "".join(f"; against the order: {pair}, see docs/methods/avih.md"
+                          for pair, (_, _, high) in order.items() if high < 0),
             }
         )  # fmt: skip
     outlines = {name: cells.get(f"outline/{name}") for name in (OURS, *OTHERS, FLOOR)}

@@ -92,6 +92,12 @@ def test_figures_are_losses_shares_and_the_worst_bound() -> None:
     assert "floor 0.500" in found["pixelfade-outline"]["note"]
 
 
+def test_a_pair_against_the_order_is_named() -> None:
+    assert "against the order" not in by_id(CELLS)["pixelfade-recovery-order"]["note"]  # an interval around 0
+    turned = {**CELLS, "order": {**CELLS["order"], "pixelate - avih": [-0.05, -0.06, -0.04]}}
+    assert "against the order: pixelate - avih" in by_id(turned)["pixelfade-recovery-order"]["note"]
+
+
 def test_another_backbone_has_rows_of_its_own() -> None:
     found = by_id({**CELLS, "backbone/other": released(-0.07, 0.02)})
     assert {name: row["figure"] for name, row in found.items() if name.endswith("-other")} == {
