@@ -5,16 +5,15 @@
 takes hours on two cores; stopped, it goes on with the same command. Needs the research data and the judge as
 benchmarks/controls_table.py does; the authorised expert is models/cuhk03_mobilenetv2.safetensors. Releases, cells and
 sheets of pictures stay in runs/pixelfade, the tables go to benchmarks/results/pixelfade.md.
-With --so-far nothing is computed: rows and the tables of README and docs/methods/ are written of the cells that are
-there.
+Each cell is also kept in benchmarks/results/pixelfade/cells, from where another machine goes on. With --only the cells
+named are computed, so that two processes can share the work; with --so-far none: rows and the tables of README and
+docs/methods/ are written of the cells that are there.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -25,6 +24,7 @@ import torch
 from claims import README, ROOT, publish, put, record
 from controls_table import independent_judge, sources
 from headline import headline
+from study_cells import keep, read, restore
 from veilkit.audit.cache import Cache
 from veilkit.audit.reproduce.cells import Cells
 from veilkit.audit.reproduce.pixelfade_plan import (
@@ -51,7 +51,7 @@ from veilkit.datasets.market1501 import load_market1501
 from veilkit.experts import load_expert
 from veilkit.progress import Progress
 
-CONFIG = PixelFadeStudyConfig()
+NAME, CONFIG = "pixelfade", PixelFadeStudyConfig()
 COMMAND = "VEILKIT_DATA=... python benchmarks/pixelfade_study.py"
 EXPERT = ROOT / "models" / "cuhk03_mobilenetv2.safetensors"
 LOST = {
@@ -68,9 +68,13 @@ SCALE = (
 
 def main() -> None:
     arguments = _arguments()
+    restore(arguments.work, NAME, asdict(CONFIG))
     if not arguments.so_far:
         _compute(arguments)
-    cells = _cells(arguments.work)
+    if arguments.only:
+        return
+    cells = read(arguments.work, asdict(CONFIG))
+    keep(arguments.work, NAME)
     for reason in withheld(cells):
         print(f"no row: {reason}")
     put(PAGES / "pixelfade.md", "pixelfade", tables(cells))
@@ -87,6 +91,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--work", type=Path, default=ROOT / "runs" / "pixelfade")
     parser.add_argument("--threads", type=int, default=cores, help="of training")
     parser.add_argument("--workers", type=int, default=cores, help="that protect")
+    parser.add_argument("--only", nargs="+", default=(), metavar="CELL", help="as release/avih; records nothing")
     parser.add_argument("--so-far", action="store_true", help="record what was computed, compute nothing")
     return parser.parse_args()
 
@@ -102,18 +107,11 @@ def _compute(arguments: argparse.Namespace) -> None:
             load_market1501(data / "cuhk03-np"), work, config, Cells(work, facts, progress), expert=str(EXPERT),
             judge=judge, cache=cache, workers=arguments.workers,
         )  # fmt: skip
-        publish(run_study(study), "pixelfade")
-
-
-def _cells(work: Path) -> dict[str, Any]:
-    """The results that are there; those of another configuration are refused."""
-    wanted, found = json.loads(json.dumps(asdict(CONFIG))), {}
-    for file in sorted((work / "cells").glob("*.json")):
-        held = json.loads(file.read_text(encoding="utf-8"))
-        if any(held["settings"][name] != wanted[name] for name in wanted if name in held["settings"]):
-            sys.exit(f"{file} was computed under other settings; name another folder with --work")
-        found[held["cell"]] = held["result"]
-    return found
+        if arguments.only:
+            for kind, _, name in (cell.partition("/") for cell in arguments.only):
+                getattr(study, kind)(*filter(None, [name]))
+        else:
+            publish(run_study(study), NAME)
 
 
 def rows(cells: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -11,7 +11,6 @@ With --so-far nothing is computed: rows and the tables of docs/ are written of t
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -23,6 +22,7 @@ import torch
 
 from claims import ROOT, publish, put, record
 from controls_table import independent_judge, sources
+from study_cells import keep, read, restore
 from veilkit.audit.cache import Cache
 from veilkit.audit.reproduce.cells import Cells
 from veilkit.audit.reproduce.privacyreid_plan import (
@@ -49,7 +49,7 @@ from veilkit.audit.reproduce.study_tables import attacks_table, differences, wit
 from veilkit.datasets.market1501 import load_market1501
 from veilkit.progress import Progress
 
-CONFIG = PrivacyReidStudyConfig()
+NAME, CONFIG = "privacyreid", PrivacyReidStudyConfig()
 COMMAND = "VEILKIT_DATA=... python benchmarks/privacyreid_study.py"
 KIND = "pixelate"  # the first supervision that the claims are about
 SETTING = "protected-protected"
@@ -64,9 +64,11 @@ SCALE = (
 
 def main() -> None:
     arguments = _arguments()
+    restore(arguments.work, NAME, asdict(CONFIG))
     if not arguments.so_far:
         _compute(arguments)
-    cells = _cells(arguments.work)
+    cells = read(arguments.work, asdict(CONFIG))
+    keep(arguments.work, NAME)
     for reason in withheld(cells):
         print(f"no row: {reason}")
     put(PAGE, "privacyreid", tables(cells))
@@ -98,18 +100,7 @@ def _compute(arguments: argparse.Namespace) -> None:
             load_market1501(data / "cuhk03-np"), work, CONFIG, Cells(work, facts, progress), judge=judge, cache=cache,
             init=arguments.init, workers=arguments.workers, threads=arguments.threads,
         )  # fmt: skip
-        publish(run_study(study), "privacyreid")
-
-
-def _cells(work: Path) -> dict[str, Any]:
-    """The results that are there; those of another configuration are refused."""
-    wanted, found = json.loads(json.dumps(asdict(CONFIG))), {}
-    for file in sorted((work / "cells").glob("*.json")):
-        held = json.loads(file.read_text(encoding="utf-8"))
-        if any(held["settings"][name] != wanted[name] for name in wanted if name in held["settings"]):
-            sys.exit(f"{file} was computed under other settings; name another folder with --work")
-        found[held["cell"]] = held["result"]
-    return found
+        publish(run_study(study), NAME)
 
 
 def rows(cells: Mapping[str, Any]) -> list[dict[str, Any]]:

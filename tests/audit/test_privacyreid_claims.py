@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import claims
-import privacyreid_study
+import study_cells
 from privacyreid_study import CONFIG, INFORMED, PAGE, informed, rows, tables, withheld
 
 SETTINGS = ("raw-raw", "raw-protected", "protected-raw", "protected-protected")
@@ -137,8 +137,8 @@ def test_cells_of_other_settings_are_refused(tmp_path: Path) -> None:
     (tmp_path / "cells").mkdir()
     file = tmp_path / "cells" / "a.json"
     file.write_text(json.dumps({"cell": "a/b", "settings": settings, "result": {"x": 1}}))
-    assert privacyreid_study._cells(tmp_path) == {"a/b": {"x": 1}}
+    assert study_cells.read(tmp_path, asdict(CONFIG)) == {"a/b": {"x": 1}}
     settings["method"]["reid"]["epochs"] += 1
     file.write_text(json.dumps({"cell": "a/b", "settings": settings, "result": {}}))
     with pytest.raises(SystemExit, match="other settings"):
-        privacyreid_study._cells(tmp_path)
+        study_cells.read(tmp_path, asdict(CONFIG))
