@@ -5,9 +5,9 @@
 takes hours on two cores; stopped, it goes on with the same command. Needs the research data and the judge as
 benchmarks/controls_table.py does; the authorised expert is models/cuhk03_mobilenetv2.safetensors. Releases, cells and
 sheets of pictures stay in runs/pixelfade, the tables go to benchmarks/results/pixelfade.md.
-Each cell is also kept in benchmarks/results/pixelfade/cells, from where another machine goes on. With --only the cells
-named are computed, so that two processes can share the work; with --so-far none: rows and the tables of README and
-docs/methods/ are written of the cells that are there.
+Each cell is also kept in benchmarks/results/pixelfade/cells, from where another machine goes on. With --only the
+cells named are computed, so that two processes can share the work; with --so-far none: rows and the tables of README
+and docs/methods/ are written of the cells that are there.
 """
 
 from __future__ import annotations
