@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import subprocess
 import sys
 import tempfile
@@ -122,22 +123,31 @@ def compare(base: Setting, rounds: int) -> list[dict[str, Any]]:
 
 
 def growth(base: Setting, rounds: int) -> list[dict[str, Any]]:
-    """Time per picture of four times as many, and of pictures that all have sizes of their own."""
+    """Time per picture and memory of four times as many, and of pictures that all have sizes of their own."""
     settings = {
         "n": base,
         "4n": replace(base, pictures=4 * base.pictures),
         "mixed": replace(base, mixed=True),
     }
     found: dict[str, list[float]] = {name: [] for name in settings}
+    memory: dict[str, list[float]] = {name: [] for name in settings}
     for _ in range(rounds):
         for name, setting in settings.items():
-            found[name].append(run(setting)["cpu"] / setting.pictures)
+            made = run(setting)
+            found[name].append(made["cpu"] / setting.pictures)
+            memory[name].append(made["memory"])
     each = {name: median(values) for name, values in found.items()}
+    peak = {name: median(values) for name, values in memory.items()}
     print("seconds per picture:", {name: round(value, 3) for name, value in each.items()})
     return [
         {
             "id": "pixelfade-linear", "claim": "PixelFade: time per picture of 4n pictures against that of n",
             "figure": round(each["4n"] / each["n"], 2), "bar": "<= 1.15", "unit": "x",
+        },
+        {
+            "id": "pixelfade-flat", "claim": "PixelFade: peak memory of 4n pictures against that of n",
+            "figure": round(peak["4n"] / peak["n"], 2), "bar": "<= 1.15", "unit": "x",
+            "note": f"{peak['n']:.0f} and {peak['4n']:.0f} MB, pictures and network included",
         },
         {
             "id": "pixelfade-mixed", "claim": "PixelFade: time per picture where every picture has another size, "
@@ -167,7 +177,9 @@ def child(setting: Setting) -> None:
     distances = work(2)
     begun = time.process_time()
     work(setting.steps)
-    print(json.dumps({"cpu": time.process_time() - begun, "distances": distances}))
+    spent = time.process_time() - begun
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # of kilobytes
+    print(json.dumps({"cpu": spent, "memory": peak, "distances": distances}))
 
 
 # What is compared
