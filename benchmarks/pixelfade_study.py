@@ -45,6 +45,7 @@ from veilkit.audit.reproduce.pixelfade_tables import (
     matching_table,
     outlines_table,
     recovered_table,
+    sizes_table,
 )
 from veilkit.audit.reproduce.study_tables import attacks_table, differences, mean_image
 from veilkit.datasets.market1501 import load_market1501
@@ -161,6 +162,9 @@ def tables(cells: Mapping[str, Any]) -> str:
         ]
     if order := cells.get("order"):
         parts.append(differences(order, "recovery SSIM"))
+    if sizes := cells.get("sizes"):
+        parts += ["Mosaic and blur as they stand, nothing recovered: SSIM to originals of their size, and enlarged:",
+                  sizes_table(sizes)]  # fmt: skip
     if attacks:
         parts += ["Stronger attackers on ours:", attacks_table(attacks)]
     if outlines:

@@ -128,6 +128,9 @@ def test_cells_say_what_the_ledger_and_the_files_say(done: Path) -> None:
         ]
         apart.append(-10 * np.log10(np.square(both[0] - both[1]).mean()))
     assert found["PSNR"][0] == pytest.approx(np.mean(apart), abs=1e-3)
+    own, enlarged = cell(done, "sizes").values()
+    assert own["blur"] == pytest.approx(found["SSIM"][0], abs=0.01)  # but for the file's 8 bits
+    assert enlarged["blur"] != own["blur"]
     change = cell(done, "release.blur")["expert"]
     for setting, changed in change["change"].items():
         lost = change["settings"][setting]["rank-1"][0] - change["settings"]["raw-raw"]["rank-1"][0]

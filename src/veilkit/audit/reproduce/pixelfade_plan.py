@@ -128,7 +128,7 @@ class PixelFadeStudyConfig:
     def cells(self) -> int:
         """How many cells the study has."""
         outlines, grids = len(self.outlined) + 2, len(grid_variants(self))
-        return 1 + 2 * len(self.methods) + 1 + len(self.attacks) + outlines + grids + len(self.experts)
+        return 1 + 2 * len(self.methods) + 2 + len(self.attacks) + outlines + grids + len(self.experts)
 
 
 @dataclass(frozen=True, slots=True)

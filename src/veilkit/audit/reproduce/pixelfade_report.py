@@ -20,6 +20,7 @@ from veilkit.audit.reproduce.pixelfade_tables import (
     matching_table,
     outlines_table,
     recovered_table,
+    sizes_table,
 )
 from veilkit.audit.reproduce.study_figures import Point, plot, sheet
 from veilkit.audit.reproduce.study_tables import Row, attacks_table, differences, mean_image
@@ -34,7 +35,7 @@ def run_study(study: PixelFadeStudy) -> Path:
     spread = study.spread()["spread"]
     releases = {name: study.release(name) for name in config.methods}
     recovered = {name: study.recovery(name) for name in config.methods}
-    order = study.order()
+    order, sizes = study.order(), study.sizes()
     outlines = {name: study.outline(name) for name in (*config.outlined, FLOOR)}
     apart = study.outlines()
     attacks = {name: study.attack(name) for name in config.attacks}
@@ -71,6 +72,9 @@ def run_study(study: PixelFadeStudy) -> Path:
         recovered_table(releases, recovered),
         "Paired differences of recovery SSIM, in the paper's order:",
         differences(order, "SSIM"),
+        "Controls as they stand, nothing recovered: SSIM to the originals at the pictures' own size, and enlarged to "
+        "the paper's, by which its figures are higher.",
+        sizes_table(sizes),
         "## Stronger attackers on ours",
         attacks_table(attacks),
         "## The outline: where does the person stand?",

@@ -18,6 +18,7 @@ from veilkit.attacks.silhouette import SilhouetteConfig
 from veilkit.audit.attempts import Attempts, attempts
 from veilkit.audit.cache import Cache
 from veilkit.audit.reproduce.cells import Cell, Cells
+from veilkit.audit.reproduce.control_sizes import likeness_by_size
 from veilkit.audit.reproduce.pixelfade_attacks import outline, stronger
 from veilkit.audit.reproduce.pixelfade_plan import (
     FLOOR,
@@ -40,6 +41,7 @@ from veilkit.pipeline.protect import protect
 from veilkit.rng import Randomness
 from veilkit.types import Role
 
+_PAPER_SIZE = (256, 128)
 _GRID_PICTURES = (1, 2)  # queries and gallery pictures of each person
 
 
@@ -122,6 +124,18 @@ class PixelFadeStudy:
             return paired(cells, "SSIM each", self._rng)
 
         return self._cell("order", compute)
+
+    def sizes(self) -> dict[str, Any]:
+        """How like their originals the controls' pictures are as they stand, and at the paper's size: mean SSIM.
+
+        Enlarged crops are smooth, so that blur and mosaic leave more of them: by that much the paper's figures of
+        recovery are higher whatever the attacker.
+        """
+        names = [name for name in ("pixelate", "blur") if name in self.config.methods]
+        own = attack_size(AttackTarget(rng=self._rng, originals=self.subject.tested))
+        return self._cell(
+            "sizes", lambda: dict(likeness_by_size(self.subject.tested, names, (own, _PAPER_SIZE), self._rng))
+        )
 
     def attack(self, name: str) -> dict[str, Any]:
         """A stronger attacker on ours."""

@@ -77,6 +77,13 @@ def outlines_table(outlines: Mapping[str, Row], releases: Mapping[str, Row]) -> 
     return markdown(("release", *metrics, "Rank-1, protected to protected", "remark"), rows)
 
 
+def sizes_table(sizes: Mapping[str, Mapping[str, float]]) -> str:
+    """SSIM of the controls' pictures to their originals, by size."""
+    names = list(next(iter(sizes.values())))
+    rows = [(size, *(f"{row[name]:.3f}" for name in names)) for size, row in sizes.items()]
+    return markdown(("size", *(NAMES[name] for name in names)), rows)
+
+
 def axis_tables(axis: str, points: Sequence[GridPoint], grid: Mapping[str, Row]) -> list[str]:
     """The title and the table of one axis of the grids; nothing where it has no points."""
     chosen = [(point.value, grid[point.cell]) for point in points if point.axis == axis]
