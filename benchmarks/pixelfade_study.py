@@ -61,10 +61,8 @@ LOST = {
 }
 OTHERS = ("paper", "released")
 PAGES = ROOT / "docs" / "methods"
-SCALE = (
-    f"{CONFIG.people} test people, {CONFIG.queries} query and {CONFIG.gallery} gallery pictures each; "
-    f"attackers: {CONFIG.public_people} training people, {CONFIG.updates} updates; MobileNetV2"
-)
+PEOPLE = f"{CONFIG.people} test people, {CONFIG.queries} query and {CONFIG.gallery} gallery pictures each"
+SCALE = f"{PEOPLE}; attackers: {CONFIG.public_people} training people, {CONFIG.updates} updates; MobileNetV2"
 
 
 def main() -> None:
@@ -82,7 +80,8 @@ def main() -> None:
     put(PAGES / "avih.md", "avih", beside_avih(cells))
     put(README, "people", headline(cells, CONFIG))
     for row in rows(cells):
-        record(**row, data="CUHK03-NP, detected, 128x64", seed=CONFIG.seed, command=COMMAND, scale=SCALE)
+        about = {"data": "CUHK03-NP, detected, 128x64", "seed": CONFIG.seed, "command": COMMAND, "scale": SCALE}
+        record(**{**about, **row})
 
 
 def _arguments() -> argparse.Namespace:
@@ -221,13 +220,14 @@ def _kept(ours: Mapping[str, Any], other: str = "") -> list[dict[str, Any]]:
     """other: the name of an expert other than the study's."""
     expert, held = ours["expert"], ours["ledger"]["held"]
     suffix, under = (f"-{other}", f" under {other}") if other else ("", "")
-    found = []
+    common = {"scale": PEOPLE} if other else {}
+    found: list[dict[str, Any]] = []
     for claim, (setting, words, bar) in LOST.items():
         lost = [-100 * part for part in expert["change"][setting]["rank-1"]]
         ranks = [expert["settings"][each]["rank-1"] for each in ("raw-raw", setting)]
         found.append(
             {
-                "id": f"{claim}{suffix}",
+                **common, "id": f"{claim}{suffix}",
                 "claim": f"Rank-1 that PixelFade (ours) loses{under}, {words}, on files read back",
                 "figure": round(lost[0], 1) + 0.0, "bar": f"<= {bar}", "unit": "points",
                 "note": f"paired interval [{lost[2]:.1f}, {lost[1]:.1f}]; Rank-1 {_interval(ranks[0], 100, 1)} % "
@@ -236,7 +236,7 @@ def _kept(ours: Mapping[str, Any], other: str = "") -> list[dict[str, Any]]:
         )  # fmt: skip
     found.append(
         {
-            "id": f"pixelfade-held{suffix}",
+            **common, "id": f"pixelfade-held{suffix}",
             "claim": f"Test pictures whose 8-bit file keeps PixelFade's constraint (ours){under}",
             "figure": round(100 * held[0], 2), "bar": ">= 99", "unit": "%",
             "note": f"{ours['ledger']['pictures']} pictures, {_interval(held, 100, 2)}; "
