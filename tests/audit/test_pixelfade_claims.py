@@ -131,6 +131,8 @@ def test_what_was_not_measured_or_is_invalid_is_not_claimed() -> None:
     assert "pixelfade-recovery-order" not in by_id(cells)
     broken: dict[str, Any] = copy.deepcopy(CELLS)
     broken["recovery/avih"]["invalid"] = ["its loss still fell"]
+    assert "INVALID: its loss still fell" in by_id(broken)["pixelfade-recovery-order"]["note"]  # it falls short
+    broken["order"]["pixelate - avih"] = [0.05, 0.01, 0.1]
     assert set(by_id(CELLS)) - set(by_id(broken)) == {"pixelfade-recovery-order"}
     assert withheld(broken) == ["recovery/avih is INVALID: its loss still fell"]
     broken["outline/paper"]["invalid"] = ["it found nothing"]
