@@ -1,0 +1,86 @@
+"""What is known of a drawn face, and its form in a file."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veilkit.datasets.generated.faces.capture import Capture
+from veilkit.datasets.generated.faces.identity import Face
+from veilkit.datasets.generated.faces.landmarks import five_points, landmark_points
+from veilkit.datasets.generated.faces.lens import Lens, angles_of
+from veilkit.datasets.generated.faces.moves import eye_opening
+from veilkit.datasets.generated.faces.render import Drawn
+from veilkit.datasets.generated.faces.sculpt import BALL
+from veilkit.datasets.generated.faces.template import template
+from veilkit.datasets.generated.view import Floats
+
+_THICKNESS = 7.0  # millimetres
+
+
+@dataclass(frozen=True, slots=True)
+class FaceTruth:
+    """Pixels are x, y with (0, 0) at the left top corner of the picture; angles are degrees.
+
+    landmarks: (68, 2). visible: (68,), whether nothing is in front of the point. irises: (2, 2) middles of the irises.
+    box: left, top, right, bottom of the landmarks. gaze: yaw, pitch of the eyes in the head. camera_gaze: in the
+    camera's frame. pose: yaw, pitch, roll of the head. actions: strengths of the action units, in their order.
+    """
+
+    landmarks: Floats
+    visible: NDArray[np.bool_]
+    irises: Floats
+    box: tuple[float, float, float, float]
+    gaze: tuple[float, float]
+    camera_gaze: tuple[float, float]
+    pose: tuple[float, float, float]
+    expression: str
+    intensity: float
+    actions: tuple[float, ...]
+
+    @property
+    def five(self) -> Floats:
+        """Eyes, tip of the nose, corners of the mouth: (5, 2)."""
+        return five_points(self.landmarks)
+
+
+def told(who: Face, moment: Capture, lens: Lens, drawn: Drawn, supersampling: int) -> FaceTruth:
+    """The truth of what was `drawn` through `lens` on a canvas `supersampling` times as fine as the picture."""
+    opening = eye_opening(who.shape, moment.expression.actions, moment.gaze.pitch)
+    marks = lens.screen(landmark_points(drawn.points, who.shape, opening))
+    looks = lens.pose.matrix() @ moment.gaze.direction()
+    ahead = drawn.eyes + np.float32(BALL) * moment.gaze.direction()
+    face = lens.screen(drawn.points[face_part()])
+    left, top = (float(each) / supersampling for each in face[:, :2].min(axis=0))
+    right, bottom = (float(each) / supersampling for each in face[:, :2].max(axis=0))
+    return FaceTruth(
+        landmarks=marks[:, :2] / np.float32(supersampling),
+        visible=_visible(marks, lens, drawn),
+        irises=lens.screen(lens.turn(ahead))[:, :2] / np.float32(supersampling),
+        box=(left, top, right, bottom),
+        gaze=(moment.gaze.yaw, moment.gaze.pitch),
+        camera_gaze=angles_of(looks),
+        pose=(moment.pose.yaw, moment.pose.pitch, moment.pose.roll),
+        expression=moment.expression.label,
+        intensity=moment.expression.intensity,
+        actions=astuple(moment.expression.actions),
+    )
+
+
+def face_part() -> NDArray[np.bool_]:
+    """Which points of the template are the face, from hairline to chin and from ear to ear."""
+    mould = template()
+    return (np.abs(mould.angle) < 1.4) & (mould.v < 63) & (mould.v > -113)
+
+
+def _visible(marks: Floats, lens: Lens, drawn: Drawn) -> NDArray[np.bool_]:
+    """Whether each point is in the picture and nothing on the canvas is more than a lip's thickness nearer."""
+    canvas = drawn.canvas
+    x, y = np.floor(marks[:, 0]).astype(int), np.floor(marks[:, 1]).astype(int)
+    inside = (x >= 0) & (y >= 0) & (x < canvas.width) & (y < canvas.height)
+    pixel = np.clip(y, 0, canvas.height - 1) * canvas.width + np.clip(x, 0, canvas.width - 1)
+    there = canvas.near[pixel]
+    seen = np.where(there > 0, lens.distance - 1000 / np.maximum(there, 1e-6), -1e6)
+    return np.asarray(inside & (seen - (lens.distance - 1000 / marks[:, 2]) < _THICKNESS))
