@@ -56,7 +56,7 @@ def draw_capture(rng: np.random.Generator, ranges: Ranges) -> Capture:
         pose=Angles(_within(rng, ranges.yaw), _within(rng, ranges.pitch), _within(rng, ranges.roll)),
         light=draw_light(rng),
         camera=draw_camera(rng),
-        zoom=float(rng.uniform(0.56, 0.68)),
+        zoom=float(rng.uniform(0.64, 0.76)),
         shift=(float(rng.normal(0, 0.02)), float(rng.normal(0, 0.015))),
         distance=float(rng.uniform(550, 1500)),
     )
@@ -69,7 +69,7 @@ def _within(rng: np.random.Generator, most: float) -> float:
 
 def draw_camera(rng: np.random.Generator) -> Camera:
     """Colour cast, exposure, sharpness and noise of one picture."""
-    gains = np.exp(rng.normal(0, 0.035, 3))
+    gains = np.exp(rng.normal(0, 0.025, 3))
     return Camera(
         place="",
         gains=(float(gains[0]), float(gains[1]), float(gains[2])),
@@ -80,7 +80,7 @@ def draw_camera(rng: np.random.Generator) -> Camera:
         haze=float(rng.uniform(0.0, 0.03)),
         resolution=float(rng.uniform(0.75, 1.0)),
         blur=float(rng.uniform(0.2, 0.9)),
-        noise=float(rng.uniform(0.003, 0.016)),
+        noise=float(rng.uniform(0.002, 0.012)),
         pitch=0.0,
         light=Daylight(0.0, 0.0, 0.0, 0.0, 0.0),
         quality=95,

@@ -63,7 +63,9 @@ class Strands:
         shade = np.clip(1 + 0.26 * pattern, 0.35, 1.9) * edge
         colour = linear(hair.colour) * shade[:, None] + 0.004
         normal = np.stack([0.22 * fibre + 0.5 * curly * curls, 0.10 * lump + 0.4 * curly * curls, 0 * fibre], axis=1)
-        return Paint(colour.astype(np.float32), (0.85 - 0.55 * curly) * (0.7 + 0.3 * np.clip(fibre, -1, 2)), 0.0, normal)
+        return Paint(
+            colour.astype(np.float32), (0.85 - 0.55 * curly) * (0.7 + 0.3 * np.clip(fibre, -1, 2)), 0.0, normal
+        )
 
 
 def locks(face: Face, head: Floats) -> list[Lock]:
@@ -89,7 +91,11 @@ def _edge(hair: Coiffure, angle: Floats) -> Floats:
         return np.asarray(line + cover * (np.minimum(line, low) - line), np.float32)
     if hair.style in ("bob", "long", "swept"):
         where = 28 * hair.part
-        low = line - 3 - (14 if hair.style != "swept" else 5) * bell(np.abs(turn - where) - 34, 13) * step(np.abs(turn), 75, 60)
+        low = (
+            line
+            - 3
+            - (14 if hair.style != "swept" else 5) * bell(np.abs(turn - where) - 34, 13) * step(np.abs(turn), 75, 60)
+        )
         return np.asarray(low, np.float32)
     return line
 
@@ -117,7 +123,9 @@ def _shell(face: Face, head: Floats) -> Lock:
         gap = bell(angle * np.float32(180 / math.pi) - 28 * hair.part, 5) * step(turn, 90, 60)
         thick = thick * (1 - 0.45 * gap)
     if hair.style in ("short", "afro"):
-        thick = thick * (1 + (0.05 if hair.style == "afro" else 0.12) * look_up("soft", 3 * v, 90 * angle, face.texture))
+        thick = thick * (
+            1 + (0.05 if hair.style == "afro" else 0.12) * look_up("soft", 3 * v, 90 * angle, face.texture)
+        )
     if hair.style == "swept":
         thick = thick * (1 + 0.28 * hair.part * np.sin(angle) * step(v, 50, 90))
     normal = grid_normals(points, closed=True)
@@ -138,8 +146,11 @@ def _fall(face: Face, head: Floats) -> Lock:
     full = 5 + 8 * hair.volume
     half = curve(height, (-260, wide + 4 + full), (-110, wide - 4 + full), (-50, wide + 4 + full), (20, wide + 4 + full),
                  (60, wide + full - 2), (80, wide - 8 + full))  # fmt: skip
-    wave = 1 + 0.035 * hair.curl * np.sin(height * 0.09)[:, None] + 0.012 * look_up(
-        "strands", 0.2 * height[:, None] + 0 * angle, 30 * angle + 0 * height[:, None], face.texture
+    wave = (
+        1
+        + 0.035 * hair.curl * np.sin(height * 0.09)[:, None]
+        + 0.012
+        * look_up("strands", 0.2 * height[:, None] + 0 * angle, 30 * angle + 0 * height[:, None], face.texture)
     )
     sin, cos = np.sin(angle), np.cos(angle)
     ahead = curve(height, (-260, 70), (-120, 74), (-40, 80), (30, 84), (80, 74))[:, None]
@@ -148,7 +159,9 @@ def _fall(face: Face, head: Floats) -> Lock:
     x = half[:, None] * wave * sin
     y = height[:, None] + 0 * angle
     turn = np.abs(angle) * np.float32(180 / math.pi)
-    opening = curve(height, (-260, 48), (-110, 57 - 6 * hair.length), (-60, 61), (0, 61), (40, 52), (64, 40), (80, 30))
+    opening = curve(
+        height, (-260, 48), (-110, 57 - 6 * hair.length), (-60, 61), (0, 61), (40, 52), (64, 40), (80, 30)
+    )
     inside = (turn[None] - opening[:, None]) * 1.3
     inside = np.minimum(inside, (height - end)[:, None] + 0 * angle)
     points = np.stack([x, y, z], axis=2).astype(np.float32)

@@ -204,7 +204,7 @@ def _complexion(rng: np.random.Generator, shape: Shape) -> Complexion:
 def _hair(rng: np.random.Generator, shape: Shape, complexion: Complexion) -> Coiffure:
     masculine = shape.masculine > 0
     #          bald  buzz  short swept fringe bob  long  afro  bun
-    weights = (0.07, 0.16, 0.30, 0.22, 0.12, 0.01, 0.04, 0.08, 0.0)
+    weights = (0.06, 0.12, 0.34, 0.24, 0.12, 0.01, 0.04, 0.07, 0.0)
     if not masculine:
         weights = (0.0, 0.02, 0.06, 0.05, 0.09, 0.21, 0.36, 0.06, 0.15)
     dark = float(np.mean(complexion.skin)) < 0.5
@@ -215,7 +215,9 @@ def _hair(rng: np.random.Generator, shape: Shape, complexion: Complexion) -> Coi
         style=STYLES[int(rng.choice(len(STYLES), p=weights))],
         colour=draw(rng, palette, 0.02),
         line=float(rng.normal(0, 4.5)),
-        recede=float(np.clip(rng.normal(0.25 if masculine else 0.0, 0.3) + (0.15 * shape.age if masculine else 0), 0, 1)),
+        recede=float(
+            np.clip(rng.normal(0.25 if masculine else 0.0, 0.3) + (0.15 * shape.age if masculine else 0), 0, 1)
+        ),
         volume=float(rng.uniform(0, 1)),
         part=float(rng.uniform(-1, 1)),
         length=float(rng.uniform(0, 1)),

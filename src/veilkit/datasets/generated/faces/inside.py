@@ -56,7 +56,9 @@ def draw_eye(
     bulge = normal * (1 - 0.35 * cornea) + 0.35 * cornea * gaze
     colour = _eye_colour(face, off, unit, gaze)
     top, bottom = opening.edges(place[:, 0])
-    shade = 1 - 0.55 * bell(np.maximum(top - place[:, 1], 0), 1.7) - 0.18 * bell(np.maximum(place[:, 1] - bottom, 0), 1.2)
+    shade = (
+        1 - 0.55 * bell(np.maximum(top - place[:, 1], 0), 1.7) - 0.18 * bell(np.maximum(place[:, 1] - bottom, 0), 1.2)
+    )
     ends = step(opening.half - np.abs(np.abs(place[:, 0]) - 31.5), 0.0, 3.5)
     colour *= (shade * (0.6 + 0.4 * ends))[:, None]
     matrix = lens.pose.matrix()
@@ -86,7 +88,13 @@ def _eye_colour(face: Face, off: Floats, unit: Floats, gaze: Floats) -> Floats:
 
 
 def draw_mouth(
-    canvas: Canvas, hole: tuple[Fragments, Floats] | None, points: Floats, gap: Floats, line: float, drop: float, face: Face
+    canvas: Canvas,
+    hole: tuple[Fragments, Floats] | None,
+    points: Floats,
+    gap: Floats,
+    line: float,
+    drop: float,
+    face: Face,
 ) -> None:
     """Teeth and tongue behind the slit of the mouth.
 

@@ -72,7 +72,8 @@ class Lens:
         away = self.distance - points[..., 2]
         factor = self.scale * self.distance / away
         return np.stack(
-            [self.middle[0] + factor * points[..., 0], self.middle[1] - factor * points[..., 1], 1000.0 / away], axis=-1
+            [self.middle[0] + factor * points[..., 0], self.middle[1] - factor * points[..., 1], 1000.0 / away],
+            axis=-1,
         ).astype(np.float32)
 
     def points(self, x: Floats, y: Floats, near: Floats) -> Floats:
@@ -85,4 +86,6 @@ class Lens:
 
     def to_head(self, points: Floats) -> Floats:
         """Camera points (N, 3) to the head frame."""
-        return np.asarray((points - np.array(self.offset, np.float32) - _NECK) @ self.pose.matrix() + _NECK, np.float32)
+        return np.asarray(
+            (points - np.array(self.offset, np.float32) - _NECK) @ self.pose.matrix() + _NECK, np.float32
+        )

@@ -127,4 +127,3 @@ def _hollows(canvas: Canvas, lens: Lens, solid: np.ndarray, near: Floats) -> Flo
         over = resize(mean.astype(np.float32), *shape).ravel()[solid] - 1000 - away
         result *= 1 - strength * np.clip(over / reach, 0, 1)
     return result
-

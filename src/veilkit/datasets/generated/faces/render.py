@@ -14,7 +14,7 @@ from veilkit.datasets.generated.faces.inside import draw_eye, draw_mouth
 from veilkit.datasets.generated.faces.lens import Angles, Lens
 from veilkit.datasets.generated.faces.light import Light, Shadow, shade
 from veilkit.datasets.generated.faces.moves import eye_opening, jaw_turn, move
-from veilkit.datasets.generated.faces.parts import Part, ear, glasses, trunk
+from veilkit.datasets.generated.faces.parts import Part, Trunk, ear, glasses
 from veilkit.datasets.generated.faces.raster import Canvas, Fragments, Ints, Paint, grid_normals
 from veilkit.datasets.generated.faces.sculpt import sculpt, step
 from veilkit.datasets.generated.faces.skin import Skin
@@ -58,22 +58,27 @@ def draw(face: Face, actions: Actions, gaze: Angles, lens: Lens, light: Light, s
     canvas.draw(lens.screen(placed).reshape(-1, 3), mould.triangles, normals, skin.paint, skin.keep)
     for hole, centre in zip(skin.eye_holes, head.eyes, strict=True):
         draw_eye(canvas, lens, hole, centre, gaze.direction(), light.direction(), face, opening)
-    upper, lower = int(np.argmin(np.abs(mould.v[:, 0] - MOUTH - 0.5))), int(np.argmin(np.abs(mould.v[:, 0] - MOUTH + 0.5)))
+    upper, lower = (
+        int(np.argmin(np.abs(mould.v[:, 0] - MOUTH - 0.5))),
+        int(np.argmin(np.abs(mould.v[:, 0] - MOUTH + 0.5))),
+    )
     gap = np.broadcast_to((points[upper, :, 1] - points[lower, :, 1])[None], mould.u.shape).ravel()
     middle = sample(head.points, *mould.at(np.zeros(1, np.float32), np.full(1, MOUTH, np.float32)))[0]
     draw_mouth(canvas, skin.mouth_hole, points.reshape(-1, 3), gap, float(middle[1]), 80 * jaw_turn(actions), face)
-    for part, turn in [
-        (ear(face, head, -1), lens.turn),
-        (ear(face, head, 1), lens.turn),
-        *((each, lens.turn) for each in glasses(face, head)),
-        (trunk(face), lens.turn_body),
-    ]:
-        casters.append(_draw_part(canvas, lens, part, turn(part.points)))
+    for part in (ear(face, head, -1), ear(face, head, 1), *glasses(face, head)):
+        casters.append(_draw_part(canvas, lens, part))
+    trunk = Trunk(face)
+    there = lens.turn_body(trunk.points)
+    normals = grid_normals(there, closed=True).reshape(-1, 3)
+    canvas.draw(lens.screen(there).reshape(-1, 3), trunk.triangles, normals, trunk.paint)
+    casters.append((there.reshape(-1, 3), trunk.triangles))
     for lock in locks(face, points):
         there = lens.turn(lock.points)
         strands = Strands(face, lock)
         up = grid_normals(there, closed=True).reshape(-1, 3)
-        canvas.draw(lens.screen(there).reshape(-1, 3), lock.triangles, up, strands.paint, strands.keep, both_sides=True)
+        canvas.draw(
+            lens.screen(there).reshape(-1, 3), lock.triangles, up, strands.paint, strands.keep, both_sides=True
+        )
         casters.append((there.reshape(-1, 3), lock.triangles[_kept(lock.inside, lock.triangles)]))
     centre = lens.turn(np.array([[0.0, -20.0, -60.0]], np.float32))[0]
     colour, cover = shade(canvas, lens, light, Shadow(light, centre, casters))
@@ -84,7 +89,9 @@ def _kept(inside: Floats, triangles: Ints) -> np.ndarray:  # type: ignore[type-a
     return (inside.ravel()[triangles] > 0).all(axis=1)
 
 
-def _draw_part(canvas: Canvas, lens: Lens, part: Part, there: Floats) -> tuple[Floats, Ints]:
+def _draw_part(canvas: Canvas, lens: Lens, part: Part) -> tuple[Floats, Ints]:
+    there = lens.turn(part.points)
+
     def paint(found: Fragments) -> Paint:
         return Paint(found.values(part.colour), part.gloss, part.depth)
 

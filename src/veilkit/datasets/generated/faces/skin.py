@@ -74,7 +74,11 @@ class Skin:
 
     def _skin(self, a: Floats, v: Floats, front: Floats, soft: Floats, fine: Floats) -> Floats:
         c = self.face.complexion
-        red = 0.9 * spot(a, v, (38, -32), (13, 12)) + 0.8 * spot(a, v, (0, -40), (10, 7)) + 0.3 * spot(a, v, (0, -98), (14, 9))
+        red = (
+            0.9 * spot(a, v, (38, -32), (13, 12))
+            + 0.8 * spot(a, v, (0, -40), (10, 7))
+            + 0.3 * spot(a, v, (0, -98), (14, 9))
+        )
         red = c.ruddy * front * red + 0.18 * soft * c.ruddy
         dull = c.circles * front * spot(a, v, (27, -9.5), (10, 3.8)) + 0.35 * front * spot(a, v, (29, 7), (12, 4))
         dull = dull + 0.5 * front * spot(a, v, (14.5, 1), (4, 6))
@@ -105,14 +109,21 @@ class Skin:
         dark += (0.12 + 0.30 * f.corner_pull + 0.3 * f.nose_wrinkle + 0.15 * f.upper_lip_raise + 0.09 * age) * fold
         crow = bell(np.sin((v + 1) * 0.9 + 0.15 * a), 0.35) * spot(a, v, (52, -2), (4, 8))
         dark += (0.3 * f.cheek_raise + 0.10 * age) * crow
-        dark += (0.4 * f.lid_tighten + 0.25 * f.cheek_raise + 0.10 * age) * bell(v + 9.5 + 0.012 * (a - 30) ** 2, 1.1) * step(a, 14, 22) * step(a, 46, 38)
+        dark += (
+            (0.4 * f.lid_tighten + 0.25 * f.cheek_raise + 0.10 * age)
+            * bell(v + 9.5 + 0.012 * (a - 30) ** 2, 1.1)
+            * step(a, 14, 22)
+            * step(a, 46, 38)
+        )
         dark += 0.5 * f.nose_wrinkle * (bell(v + 2, 0.9) + bell(v + 7, 0.9)) * step(a, 10, 4)
         dark += 0.4 * f.chin_raise * spot(a, v, (0, -86), (12, 1.6))
         colour *= 1 - (front * np.minimum(dark, 0.7))[:, None] * np.array([0.55, 0.8, 0.85], np.float32)
 
     def _lips(self, colour: Floats, u: Floats, v: Floats, front: Floats, soft: Floats) -> Floats:
         top, bottom = lip_edges(self.face.shape, u)
-        inside = np.minimum(step(top - v, -0.7, 0.9), step(v - bottom, -0.9, 1.1)) * step(np.abs(u), 25.0, 22.0) * front
+        inside = (
+            np.minimum(step(top - v, -0.7, 0.9), step(v - bottom, -0.9, 1.1)) * step(np.abs(u), 25.0, 22.0) * front
+        )
         c = self.face.complexion
         shade = np.where(v > MOUTH, 0.86, 1.06) + 0.05 * soft + 0.06 * look_up("strands", 9 * v, 7 * u, 5)
         made_up = linear(c.lips) * (1 + self.face.attributes.make_up * np.array([0.1, -0.38, -0.3], np.float32))
@@ -124,7 +135,9 @@ class Skin:
 
     def _brows(self, colour: Floats, a: Floats, v: Floats, front: Floats, u: Floats) -> Floats:
         s = self.face.shape
-        thick = curve(a, (8, 1.8), (13, 3.7), (26, 3.8), (38, 3.3), (47, 2.2), (54, 1.0)) * (1 + 0.17 * s.brow_thickness)
+        thick = curve(a, (8, 1.8), (13, 3.7), (26, 3.8), (38, 3.3), (47, 2.2), (54, 1.0)) * (
+            1 + 0.17 * s.brow_thickness
+        )
         end = 51.5 + 1.0 * s.brow_length
         fibre = look_up("strands", 3.0 * u * np.sign(u) + 2.2 * v, 7 * v - 2.0 * a, self.face.texture)
         inside = step(np.abs(v - brow_line(a)) / np.maximum(thick, 0.4), 1.4, 0.35)
@@ -182,16 +195,16 @@ def beard_area(s: Shape, kind: str, u: Floats, a: Floats, v: Floats, angle: Floa
     """Where a beard of `kind` grows, from 0 to 1."""
     slope = v + 0.012 * np.square(a)
     moustache = step(slope, -50.5, -55) * step(a, 31, 22) * step(v, -72, -65) * (1 - 0.35 * bell(u, 1.8))
-    patch = spot(a, v, (0, -80), (5, 4)) + step(v, -84, -90) * step(a, 24, 16)
+    patch = spot(a, v, (0, -80), (5, 4)) + step(v, -84, -90) * step(a, 24, 16) * step(v, -126, -114)
     round_mouth = spot(a, v, (28, -72), (3.5, 9))
     border = curve(a, (0, -82), (14, -80), (25, -70), (32, -60), (46, -48), (58, -28), (66, 0))
-    border = np.where(np.abs(angle) > 1.3, 12.0, border)
-    cheeks = step(v - border, 4, -4) * step(np.abs(angle), 1.62, 1.45)
+    border = np.where(np.abs(angle) > 1.3, 6.0, border)
+    cheeks = step(v - border, 6, -6) * step(np.abs(angle), 1.62, 1.45)
     cheeks = cheeks * step(v, -126, -112)
     return np.asarray(
         {
             "moustache": moustache,
-            "goatee": np.clip(moustache + patch + round_mouth, 0, 1) * step(v, -130, -116),
+            "goatee": np.clip(moustache + patch + round_mouth, 0, 1),
             "full": np.clip(moustache + cheeks + 0.6 * patch, 0, 1),
             "stubble": np.clip(0.9 * moustache + cheeks + 0.5 * patch, 0, 1),
         }[kind],

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from veilkit.datasets.generated.faces.capture import Capture
+from veilkit.datasets.generated.faces.expression import ACTIONS
 from veilkit.datasets.generated.faces.identity import Face
 from veilkit.datasets.generated.faces.landmarks import five_points, landmark_points
 from veilkit.datasets.generated.faces.lens import Lens, angles_of
@@ -44,6 +46,46 @@ class FaceTruth:
     def five(self) -> Floats:
         """Eyes, tip of the nose, corners of the mouth: (5, 2)."""
         return five_points(self.landmarks)
+
+    def moved(self, x: float, y: float) -> FaceTruth:
+        """The same face in a picture of which this one is the part from (x, y)."""
+        by = np.array([x, y], np.float32)
+        left, top, right, bottom = self.box
+        box = left + x, top + y, right + x, bottom + y
+        return replace(self, landmarks=self.landmarks + by, irises=self.irises + by, box=box)
+
+    def as_json(self, person: str) -> dict[str, Any]:
+        """Plain values, with pixels to a hundredth and angles to a thousandth."""
+        return {
+            "person": person,
+            "box": [round(each, 2) for each in self.box],
+            "landmarks": np.round(self.landmarks.astype(float), 2).tolist(),
+            "visible": self.visible.astype(int).tolist(),
+            "five": np.round(self.five.astype(float), 2).tolist(),
+            "irises": np.round(self.irises.astype(float), 2).tolist(),
+            "gaze": [round(each, 3) for each in self.gaze],
+            "camera_gaze": [round(each, 3) for each in self.camera_gaze],
+            "pose": [round(each, 3) for each in self.pose],
+            "expression": self.expression,
+            "intensity": round(self.intensity, 4),
+            "actions": {name: round(value, 4) for name, value in zip(ACTIONS, self.actions, strict=True)},
+        }
+
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> FaceTruth:
+        """The inverse of `as_json`, but for the person and what follows from the landmarks."""
+        return cls(
+            landmarks=np.array(told["landmarks"], np.float32),
+            visible=np.array(told["visible"], bool),
+            irises=np.array(told["irises"], np.float32),
+            box=tuple(told["box"]),
+            gaze=tuple(told["gaze"]),
+            camera_gaze=tuple(told["camera_gaze"]),
+            pose=tuple(told["pose"]),
+            expression=told["expression"],
+            intensity=told["intensity"],
+            actions=tuple(told["actions"][name] for name in ACTIONS),
+        )
 
 
 def told(who: Face, moment: Capture, lens: Lens, drawn: Drawn, supersampling: int) -> FaceTruth:
