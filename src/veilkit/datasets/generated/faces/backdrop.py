@@ -36,7 +36,7 @@ def backdrop(rng: np.random.Generator, seed: int, height: int, width: int) -> Fl
             glow = tuple(float(each) for each in np.array(draw(rng, CLOTH, 0.1)) * 0.7 + 0.25)
             cv2.circle(picture, at, int(rng.uniform(3, 12) * unit), glow, -1, cv2.LINE_AA)
         picture = blur(picture, 2.2 * unit)
-    return np.square(np.clip(picture, 0.02, 0.98)).astype(np.float32)
+    return np.asarray(np.square(np.clip(picture, 0.02, 0.98)), np.float32)
 
 
 def _place(rng: np.random.Generator, seed: int, height: int, width: int) -> Floats:

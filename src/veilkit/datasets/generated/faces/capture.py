@@ -33,7 +33,8 @@ class Ranges:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """pose: of the head. gaze: of the eyes in the head. zoom: share of the picture's height that a face of average size takes.
+    """pose: of the head. gaze: of the eyes in the head. zoom: share of the picture's height that a face of average
+    size takes.
 
     shift: of the face from the middle, as shares of the picture's sides. distance: millimetres from camera to eyes.
     """

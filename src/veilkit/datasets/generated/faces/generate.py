@@ -27,8 +27,8 @@ GROUPS = "groups"
 _MOST = 20  # faces in one picture
 _README = """\
 Nobody in these pictures exists: heads, hair, places and cameras were drawn by veilkit from random numbers.
-PERSON/PERSON_SHOT.png is a portrait, groups/NUMBER.png a picture of several people. The file of the same name that ends
-in .json holds what is known of each face in it. people.json holds the shape and the colours of each person.
+PERSON/PERSON_SHOT.png is a portrait, groups/NUMBER.png a picture of several people. The file of the same name that
+ends in .json holds what is known of each face in it. people.json holds the shape and the colours of each person.
 generated.json holds the numbers from which the same version of veilkit draws the same set again.
 """
 
@@ -90,7 +90,8 @@ def generate_faces(
     """Write generated faces, PNG, to `dst`, which must be absent, empty, or an unfinished set of the same numbers.
 
     A run that was stopped goes on: what is there is whole, and is not drawn again. A portrait's bytes depend only on
-    (seed, identity, shot, size, ranges), never on workers. on_progress: called with (pictures there, pictures in all).
+    (seed, identity, shot, size, ranges), never on workers. on_progress: called with (pictures there, pictures in
+    all).
     """
     spec = FacesSpec(people, images, seed, size, faces_per_picture, ranges)
     if workers < 1:

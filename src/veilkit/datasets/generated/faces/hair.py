@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veilkit.datasets.generated.colours import linear
+from veilkit.datasets.generated.faces.forms import Reals, bell, curve, step
 from veilkit.datasets.generated.faces.hairline import hairline
 from veilkit.datasets.generated.faces.identity import Coiffure, Face
 from veilkit.datasets.generated.faces.raster import Fragments, Ints, Paint, grid_normals
-from veilkit.datasets.generated.faces.sculpt import bell, curve, step
 from veilkit.datasets.generated.faces.template import grid_triangles, template
 from veilkit.datasets.generated.faces.texture import look_up
 from veilkit.datasets.generated.view import Floats
@@ -20,16 +20,17 @@ from veilkit.datasets.generated.view import Floats
 
 @dataclass(slots=True)
 class Lock:
-    """A sheet of hair: points on a grid; at each vertex down (along the strands), across, and what it is inside its edge.
+    """A sheet of hair: points on a grid; at each vertex down (along the strands), across, and what it is inside its
+    edge.
 
     down, across: millimetres. inside: millimetres from the edge; strands end where it is negative.
     """
 
     points: Floats
     triangles: Ints
-    down: Floats
-    across: Floats
-    inside: Floats
+    down: Reals
+    across: Reals
+    inside: Reals
     ragged: float
 
     def places(self) -> Floats:
@@ -144,7 +145,8 @@ def _fall(face: Face, head: Floats) -> Lock:
     angle = np.linspace(-math.pi, math.pi, 81).astype(np.float32)
     wide = float(np.abs(head[..., 0]).max())
     full = 5 + 8 * hair.volume
-    half = curve(height, (-260, wide + 4 + full), (-110, wide - 4 + full), (-50, wide + 4 + full), (20, wide + 4 + full),
+    half = curve(height, (-260, wide + 4 + full), (-110, wide - 4 + full), (-50, wide + 4 + full),
+                 (20, wide + 4 + full),
                  (60, wide + full - 2), (80, wide - 8 + full))  # fmt: skip
     wave = (
         1

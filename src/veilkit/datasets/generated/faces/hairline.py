@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from veilkit.datasets.generated.faces.forms import curve
 from veilkit.datasets.generated.faces.identity import Coiffure
-from veilkit.datasets.generated.faces.sculpt import curve
 from veilkit.datasets.generated.view import Floats
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
 
 import numpy as np
 
@@ -95,7 +95,7 @@ class Complexion:
 
 @dataclass(frozen=True, slots=True)
 class Coiffure:
-    """style: one of STYLES. line: height of the hairline in mm above the average one. part: -1 to 1, where it parts."""
+    """style: one of STYLES. line: mm of the hairline above the average one. part: -1 to 1, where it parts."""
 
     style: str
     colour: Colour
@@ -140,7 +140,7 @@ def draw_face(rng: np.random.Generator) -> Face:
     dark = np.array(hair.colour) * 0.75 if sum(hair.colour) < 1.4 else np.array(hair.colour) * 0.62
     dark = np.minimum(dark, 0.62 * np.array(complexion.skin))
     brows = shift(rng, (float(dark[0]), float(dark[1]), float(dark[2])), 0.015)
-    complexion = Complexion(**{**_as_dict(complexion), "brows": brows})
+    complexion = replace(complexion, brows=brows)
     beard = BEARDS[int(rng.choice(len(BEARDS), p=(0.42, 0.26, 0.08, 0.09, 0.15)))] if masculine else "none"
     attributes = Attributes(
         frame=FRAMES[int(rng.choice(len(FRAMES), p=(0.8, 0.07, 0.08, 0.05)))],
@@ -152,10 +152,6 @@ def draw_face(rng: np.random.Generator) -> Face:
         neckline=float(rng.uniform(0, 1)),
     )
     return Face(shape, complexion, hair, attributes, int(rng.integers(2**31)))
-
-
-def _as_dict(value: Complexion) -> dict[str, object]:
-    return {each.name: getattr(value, each.name) for each in fields(value)}
 
 
 def _shape(rng: np.random.Generator) -> Shape:

@@ -1,15 +1,16 @@
-"""What shows through the slits of a face: eyeballs that turn with the gaze; teeth, tongue and the dark of the mouth."""
+"""What shows through the slits of a face: eyeballs that turn with the gaze; teeth, tongue and the dark behind."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from veilkit.datasets.generated.colours import linear
+from veilkit.datasets.generated.faces.forms import bell, step
 from veilkit.datasets.generated.faces.identity import Face
 from veilkit.datasets.generated.faces.lens import Lens
 from veilkit.datasets.generated.faces.moves import Opening
 from veilkit.datasets.generated.faces.raster import Canvas, Fragments, Paint, nearest
-from veilkit.datasets.generated.faces.sculpt import BALL, bell, step
+from veilkit.datasets.generated.faces.sculpt import BALL
 from veilkit.datasets.generated.faces.texture import look_up
 from veilkit.datasets.generated.view import Floats
 
@@ -27,7 +28,7 @@ def draw_eye(
     face: Face,
     opening: Opening,
 ) -> None:
-    """The eyeball behind `hole`. gaze: where the eye looks (3,) in the head frame. lamp: towards the light, camera frame."""
+    """The eyeball behind `hole`. gaze: where it looks (3,), head frame. lamp: towards the light, camera frame."""
     found, place = hole
     if not found.pixel.size:
         return
@@ -53,7 +54,7 @@ def draw_eye(
     normal = at / np.square(_SIDES)
     normal /= np.linalg.norm(normal, axis=1, keepdims=True)
     cornea = step(off, 7.5, 3.0)[:, None]
-    bulge = normal * (1 - 0.35 * cornea) + 0.35 * cornea * gaze
+    bulge = normal + 0.7 * cornea * (unit - gaze)  # the cornea is rounder than the ball
     colour = _eye_colour(face, off, unit, gaze)
     top, bottom = opening.edges(place[:, 0])
     shade = (
@@ -66,7 +67,7 @@ def draw_eye(
     world /= np.linalg.norm(world, axis=1, keepdims=True)
     half = lamp + np.array([0, 0, 1], np.float32)
     half = half / np.linalg.norm(half)
-    glint = step(world @ half, 0.975, 0.992) * step(top - place[:, 1], 0.3, 1.2)
+    glint = step(world @ half, 0.972, 0.988) * step(top - place[:, 1], 0.3, 1.2)
     colour += 0.7 * glint[:, None]
     near = np.minimum(found.near, 1000 / (lens.distance - lens.turn(at + centre)[:, 2])).astype(np.float32)
     canvas.put(found.pixel, near, world, Paint(colour.astype(np.float32), 0.25, 0.35))
@@ -98,8 +99,8 @@ def draw_mouth(
 ) -> None:
     """Teeth and tongue behind the slit of the mouth.
 
-    points: (V, 3) of the head before it is turned. gap: how far the lips are apart at each vertex. line: height of the
-    closed mouth; drop: millimetres by which the lower teeth have gone down.
+    points: (V, 3) of the head before it is turned. gap: how far the lips are apart at each vertex. line: height of
+    the closed mouth; drop: millimetres by which the lower teeth have gone down.
     """
     if hole is None or not hole[0].pixel.size:
         return

@@ -25,8 +25,8 @@ _LIP = (14.5, 5.2)
 def landmark_points(points: Floats, shape: Shape, opening: Opening) -> Floats:
     """The 68 points (68, 3), in the frame of `points` (rows, columns, 3).
 
-    17 of the outline, 5 and 5 of the brows, 9 of the nose, 6 and 6 of the eyes, 12 of the outer and 8 of the inner edge
-    of the lips; each from the left of the picture to the right.
+    17 of the outline, 5 and 5 of the brows, 9 of the nose, 6 and 6 of the eyes, 12 of the outer and 8 of the inner
+    edge of the lips; each from the left of the picture to the right.
     """
     mould = template()
     jaw = np.array(_JAW + tuple((-angle, v) for angle, v in _JAW[-2::-1]), np.float32)

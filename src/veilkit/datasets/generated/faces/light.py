@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from veilkit.datasets.generated.faces.lens import Lens
 from veilkit.datasets.generated.faces.raster import Canvas, Ints, cover
@@ -73,7 +74,7 @@ class Shadow:
             x = np.clip((placed[:, 0] + dx) * _FINE, 0, _MAP * _FINE - 1).astype(np.int32)
             y = np.clip((placed[:, 1] + dy) * _FINE, 0, _MAP * _FINE - 1).astype(np.int32)
             total += np.clip(1 - (self.depth[y, x] - placed[:, 2] - 6.0) / 9.0, 0, 1)
-        return total / 4
+        return np.asarray(total / 4, np.float32)
 
 
 def shade(canvas: Canvas, lens: Lens, light: Light, shadow: Shadow) -> tuple[Floats, Floats]:
@@ -111,7 +112,7 @@ def shade(canvas: Canvas, lens: Lens, light: Light, shadow: Shadow) -> tuple[Flo
     return picture.reshape(canvas.height, canvas.width, 3), mask.reshape(canvas.height, canvas.width)
 
 
-def _hollows(canvas: Canvas, lens: Lens, solid: np.ndarray, near: Floats) -> Floats:  # type: ignore[type-arg]
+def _hollows(canvas: Canvas, lens: Lens, solid: NDArray[np.int64], near: Floats) -> Floats:
     """1 in the open, towards 0 where nearer surfaces surround a place."""
     away = lens.distance - 1000 / near
     table = np.zeros(canvas.height * canvas.width, np.float32)
@@ -121,6 +122,7 @@ def _hollows(canvas: Canvas, lens: Lens, solid: np.ndarray, near: Floats) -> Flo
     small = max(1, canvas.height // 2), max(1, canvas.width // 2)
     table_, mask_ = resize(table.reshape(shape), *small), resize(mask.reshape(shape), *small)
     result = np.ones(len(solid), np.float32)
+    # Two reaches: folds of skin, and the shade of nose, brow and hair.
     for size, reach, strength in ((3.5, 7.0, 0.5), (11.0, 22.0, 0.45)):
         sigma = max(0.6, size * lens.scale / 2)
         mean = blur(table_, sigma) / np.maximum(blur(mask_, sigma), 1e-3)

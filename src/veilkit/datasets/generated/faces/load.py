@@ -24,10 +24,10 @@ LABELS = tuple(EMOTIONS)
 class GeneratedFaces:
     """F faces in the pictures of `split`; of portraits, face i is in picture i.
 
-    picture: (F,) index into the split. people: who each face is. landmarks: (F, 68, 2), irises: (F, 2, 2), boxes: (F, 4)
-    as left, top, right, bottom, all in pixels from the picture's left top corner. visible: (F, 68). gaze, camera_gaze:
-    (F, 2) yaw and pitch. pose: (F, 3) yaw, pitch, roll, degrees. expression: (F,) index into LABELS. intensity: (F,).
-    actions: (F, A), in the order of ACTIONS.
+    picture: (F,) index into the split. people: who each face is. landmarks: (F, 68, 2), irises: (F, 2, 2), boxes: (F,
+    4) as left, top, right, bottom, all in pixels from the picture's left top corner. visible: (F, 68). gaze,
+    camera_gaze: (F, 2) yaw and pitch. pose: (F, 3) yaw, pitch, roll, degrees. expression: (F,) index into LABELS.
+    intensity: (F,). actions: (F, A), in the order of ACTIONS.
     """
 
     split: Split

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from veilkit.datasets.generated.faces.expression import Actions
+from veilkit.datasets.generated.faces.forms import bell, spot, step
 from veilkit.datasets.generated.faces.identity import Shape
-from veilkit.datasets.generated.faces.sculpt import Head, bell, spot, step
+from veilkit.datasets.generated.faces.sculpt import Head
 from veilkit.datasets.generated.faces.template import EYE, MOUTH, template
 from veilkit.datasets.generated.view import Floats
 
@@ -109,7 +110,7 @@ def _drop(points: Floats, turn: float, lower: Floats, v: Floats) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """The slit of an eye on the template: half its length, heights above and below its middle, rise of its outer end."""
+    """The slit of an eye on the template: half its length, height above and below its middle, rise of its end."""
 
     half: float
     upper: float

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from veilkit.datasets.generated.colours import linear
+from veilkit.datasets.generated.faces.forms import bell, step
 from veilkit.datasets.generated.faces.identity import Face
 from veilkit.datasets.generated.faces.raster import Fragments, Ints, Paint
-from veilkit.datasets.generated.faces.sculpt import Head, bell, step
+from veilkit.datasets.generated.faces.sculpt import Head
 from veilkit.datasets.generated.faces.template import grid_triangles
 from veilkit.datasets.generated.faces.texture import look_up
 from veilkit.datasets.generated.view import Floats

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from veilkit.datasets.generated.faces.forms import Reals
 from veilkit.datasets.generated.view import Floats
 
 Ints = NDArray[np.int32]
@@ -15,7 +16,7 @@ Ints = NDArray[np.int32]
 
 @dataclass(slots=True)
 class Fragments:
-    """N covered pixels: flat pixel number, nearness, and the corners with weights of the triangle that covers each."""
+    """N covered pixels: flat number, nearness, and the corners with weights of the triangle that covers each."""
 
     pixel: NDArray[np.int64]
     near: Floats
@@ -37,11 +38,11 @@ class Fragments:
 
 @dataclass(slots=True)
 class Paint:
-    """What a surface shows at N fragments: linear colour (N, 3), gloss (N,), how deep light goes (N,), and normals."""
+    """What N fragments show: linear colour (N, 3), gloss (N,), how deep light goes in (N,), how normals are bent."""
 
     colour: Floats
-    gloss: Floats | float = 0.0
-    depth: Floats | float = 0.0
+    gloss: Reals | float = 0.0
+    depth: Reals | float = 0.0
     normal: Floats | None = None
 
 
@@ -66,7 +67,7 @@ class Canvas:
         *,
         both_sides: bool = False,
     ) -> None:
-        """Draw a mesh: screen (V, 3) of x, y, nearness; normals (V, 3). `keep` cuts holes before depth is compared."""
+        """Draw a mesh: screen (V, 3) of x, y, nearness; normals (V, 3). `keep` cuts holes before depth counts."""
         found = cover(screen, triangles, self.height, self.width, both_sides=both_sides)
         found = found.pick(found.near > self.near[found.pixel])
         if keep is not None and found.pixel.size:

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from veilkit.datasets.generated.faces.expression import Actions
+from veilkit.datasets.generated.faces.forms import Reals, step
 from veilkit.datasets.generated.faces.hair import Strands, locks
 from veilkit.datasets.generated.faces.identity import Face
 from veilkit.datasets.generated.faces.inside import draw_eye, draw_mouth
@@ -16,7 +18,7 @@ from veilkit.datasets.generated.faces.light import Light, Shadow, shade
 from veilkit.datasets.generated.faces.moves import eye_opening, jaw_turn, move
 from veilkit.datasets.generated.faces.parts import Part, Trunk, ear, glasses
 from veilkit.datasets.generated.faces.raster import Canvas, Fragments, Ints, Paint, grid_normals
-from veilkit.datasets.generated.faces.sculpt import sculpt, step
+from veilkit.datasets.generated.faces.sculpt import sculpt
 from veilkit.datasets.generated.faces.skin import Skin
 from veilkit.datasets.generated.faces.template import MOUTH, sample, template
 from veilkit.datasets.generated.view import Floats
@@ -65,8 +67,8 @@ def draw(face: Face, actions: Actions, gaze: Angles, lens: Lens, light: Light, s
     gap = np.broadcast_to((points[upper, :, 1] - points[lower, :, 1])[None], mould.u.shape).ravel()
     middle = sample(head.points, *mould.at(np.zeros(1, np.float32), np.full(1, MOUTH, np.float32)))[0]
     draw_mouth(canvas, skin.mouth_hole, points.reshape(-1, 3), gap, float(middle[1]), 80 * jaw_turn(actions), face)
-    for part in (ear(face, head, -1), ear(face, head, 1), *glasses(face, head)):
-        casters.append(_draw_part(canvas, lens, part))
+    worn = (ear(face, head, -1), ear(face, head, 1), *glasses(face, head))
+    casters += [_draw_part(canvas, lens, part) for part in worn]
     trunk = Trunk(face)
     there = lens.turn_body(trunk.points)
     normals = grid_normals(there, closed=True).reshape(-1, 3)
@@ -85,8 +87,8 @@ def draw(face: Face, actions: Actions, gaze: Angles, lens: Lens, light: Light, s
     return Drawn(colour, cover, placed, head.eyes, canvas)
 
 
-def _kept(inside: Floats, triangles: Ints) -> np.ndarray:  # type: ignore[type-arg]
-    return (inside.ravel()[triangles] > 0).all(axis=1)
+def _kept(inside: Reals, triangles: Ints) -> NDArray[np.bool_]:
+    return np.asarray((inside.ravel()[triangles] > 0).all(axis=1), bool)
 
 
 def _draw_part(canvas: Canvas, lens: Lens, part: Part) -> tuple[Floats, Ints]:

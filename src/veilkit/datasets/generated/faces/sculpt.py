@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator
 
+from veilkit.datasets.generated.faces.forms import Reals, bell, curve, spot, step
 from veilkit.datasets.generated.faces.identity import Shape
 from veilkit.datasets.generated.faces.template import EYE, MOUTH, Template, knots, sample, template
 from veilkit.datasets.generated.view import Floats
@@ -21,28 +21,6 @@ class Head:
 
     points: Floats
     eyes: Floats
-
-
-def bell(x: Floats, width: float) -> Floats:
-    """exp(-x^2 / 2 width^2)."""
-    return np.exp(-0.5 * np.square(x / np.float32(width)))
-
-
-def spot(u: Floats, v: Floats, at: tuple[float, float], size: tuple[float, float]) -> Floats:
-    """A smooth bump of height one at (u, v) = `at`."""
-    return np.exp(-0.5 * (np.square((u - at[0]) / size[0]) + np.square((v - at[1]) / size[1]))).astype(np.float32)
-
-
-def step(x: Floats, low: float, high: float) -> Floats:
-    """A smooth step from 0 at `low` to 1 at `high`, which may lie on either side."""
-    t = np.clip((x - low) / (high - low), 0, 1)
-    return np.asarray(t * t * (3 - 2 * t), np.float32)
-
-
-def curve(v: Floats, *places: tuple[float, float]) -> Floats:
-    """A smooth curve through (v, value) places, of rising v, constant beyond them."""
-    at = np.array(places, np.float64)
-    return np.asarray(PchipInterpolator(at[:, 0], at[:, 1])(np.clip(v, at[0, 0], at[-1, 0])), np.float32)
 
 
 def sculpt(shape: Shape) -> Head:
@@ -211,7 +189,7 @@ def _lips(s: Shape, points: Floats, u: Floats, v: Floats, front: Floats) -> None
     points[..., 1] += front * (0.9 * s.lip_corners) * spot(np.abs(u), v, (25, MOUTH), (8, 7))
 
 
-def _roll(t: Floats) -> Floats:
+def _roll(t: Reals) -> Floats:
     """The profile of a lip from the line (0) over its edge (1): full in its middle, a small step at the edge."""
     return np.asarray(bell(t - 0.45, 0.42) * step(t, 1.9, 0.9), np.float32)
 

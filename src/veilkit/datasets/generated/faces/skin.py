@@ -7,11 +7,12 @@ from numpy.typing import NDArray
 
 from veilkit.datasets.generated.colours import linear
 from veilkit.datasets.generated.faces.expression import Actions
+from veilkit.datasets.generated.faces.forms import bell, curve, spot, step
 from veilkit.datasets.generated.faces.hairline import hairline
 from veilkit.datasets.generated.faces.identity import Face, Shape
 from veilkit.datasets.generated.faces.moves import Opening
 from veilkit.datasets.generated.faces.raster import Fragments, Paint
-from veilkit.datasets.generated.faces.sculpt import bell, curve, lip_edges, spot, step
+from veilkit.datasets.generated.faces.sculpt import lip_edges
 from veilkit.datasets.generated.faces.template import EYE, MOUTH
 from veilkit.datasets.generated.faces.texture import look_up
 from veilkit.datasets.generated.view import Floats
@@ -47,7 +48,7 @@ class Skin:
             self.eye_holes.append((found.pick(hole), place[hole]))
         hole = np.flatnonzero(mouth)
         self.mouth_hole = found.pick(hole), place[hole]
-        return ~(eye | mouth)
+        return np.asarray(~(eye | mouth))
 
     def paint(self, found: Fragments) -> Paint:
         """Skin with everything on it."""

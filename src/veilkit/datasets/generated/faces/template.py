@@ -1,8 +1,8 @@
 """The template of a head: a closed grid of rows (crown to neck) and columns (round the axis), before any feature.
 
-Head frame: x to the right of the picture when the face looks at the viewer, y up, z out of the face; millimetres, with
-the origin between the eyes. A place on the template has coordinates (u, v) that no identity and no expression moves:
-u is its x on the average head, v its height there. Features, landmarks and colours are told in (u, v).
+Head frame: x to the right of the picture when the face looks at the viewer, y up, z out of the face; in millimetres
+from the middle between the eyes. A place on the template has coordinates (u, v) that no identity and no expression
+moves: u is its x on the average head, v its height there. Features, landmarks and colours are told in (u, v).
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from veilkit.datasets.generated.faces.forms import Reals
 from veilkit.datasets.generated.view import Floats
 
 _SIZE = 512
@@ -33,8 +34,8 @@ def tile(kind: str) -> Floats:
     return result
 
 
-def look_up(kind: str, down: Floats, across: Floats, seed: int) -> Floats:
+def look_up(kind: str, down: Reals, across: Reals, seed: int) -> Floats:
     """The tile at places in tile pixels, moved by `seed`."""
     i = (down + (seed & 511)).astype(np.int32) & 511
     j = (across + (seed >> 9 & 511)).astype(np.int32) & 511
-    return tile(kind)[i, j]
+    return np.asarray(tile(kind)[i, j], np.float32)

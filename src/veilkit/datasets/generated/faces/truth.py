@@ -26,9 +26,10 @@ _THICKNESS = 7.0  # millimetres
 class FaceTruth:
     """Pixels are x, y with (0, 0) at the left top corner of the picture; angles are degrees.
 
-    landmarks: (68, 2). visible: (68,), whether nothing is in front of the point. irises: (2, 2) middles of the irises.
-    box: left, top, right, bottom of the landmarks. gaze: yaw, pitch of the eyes in the head. camera_gaze: in the
-    camera's frame. pose: yaw, pitch, roll of the head. actions: strengths of the action units, in their order.
+    landmarks: (68, 2). visible: (68,), whether nothing is in front of the point. irises: (2, 2) their middles.
+    box: left, top, right, bottom from hairline to chin, ear to ear. gaze: yaw, pitch of the eyes in the head.
+    camera_gaze: in the camera's frame. pose: yaw, pitch, roll of the head. actions: strengths of the action units, in
+    their order.
     """
 
     landmarks: Floats
