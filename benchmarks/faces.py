@@ -1,4 +1,4 @@
-"""Generated faces: how fast they are made, whether a face detector finds them, whether a face recogniser tells them apart.
+"""Generated faces: how fast they are made, whether a detector finds them and a recogniser tells them apart.
 
     VEILKIT_DATA=... python benchmarks/faces.py [--draw]
 

@@ -43,9 +43,11 @@ STILL = Ranges(0, 0, 0, 0, 0)
 AHEAD = Angles(0, 0)
 # Which point is where each one is, in the mirror.
 MIRROR = np.array(
-    [*range(16, -1, -1), *range(26, 16, -1), 27, 28, 29, 30, 35, 34, 33, 32, 31]
-    + [45, 44, 43, 42, 47, 46, 39, 38, 37, 36, 41, 40]
-    + [54, 53, 52, 51, 50, 49, 48, 59, 58, 57, 56, 55, 64, 63, 62, 61, 60, 67, 66, 65]
+    [
+        *(*range(16, -1, -1), *range(26, 16, -1), 27, 28, 29, 30, 35, 34, 33, 32, 31),
+        *(45, 44, 43, 42, 47, 46, 39, 38, 37, 36, 41, 40),
+        *(54, 53, 52, 51, 50, 49, 48, 59, 58, 57, 56, 55, 64, 63, 62, 61, 60, 67, 66, 65),
+    ]
 )
 
 
@@ -345,6 +347,7 @@ def test_every_head_is_in_proportion() -> None:
         assert 1.2 < high / wide < 1.9
         rows = head.points[:, front, 0]
         assert (np.diff(rows[(template().v[:, 0] < 100) & (template().v[:, 0] > -110)], axis=1) > 0).all()
+        assert (head.points[:, np.abs(template().angle[0]) > 1.8, 2] < -60).all()
         assert np.allclose(head.eyes[0] * [-1, 1, 1], head.eyes[1], atol=1e-2)
 
 

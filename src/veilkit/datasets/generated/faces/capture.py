@@ -77,7 +77,7 @@ def draw_camera(rng: np.random.Generator) -> Camera:
         exposure=float(np.exp(rng.normal(0.05, 0.13))),
         gamma=float(np.exp(rng.uniform(-0.1, 0.1))),
         contrast=float(rng.uniform(0.92, 1.12)),
-        saturation=float(rng.uniform(0.8, 1.1)),
+        saturation=float(rng.uniform(0.88, 1.12)),
         haze=float(rng.uniform(0.0, 0.03)),
         resolution=float(rng.uniform(0.75, 1.0)),
         blur=float(rng.uniform(0.2, 0.9)),

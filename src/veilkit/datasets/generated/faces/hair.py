@@ -61,7 +61,8 @@ class Strands:
         tuft = curls * (0.6 + 0.4 * lump)
         pattern = (1 - 0.7 * curly) * (0.65 * fibre + 0.5 * lump) + curly * 0.7 * tuft
         edge = 1 - 0.25 * bell(np.maximum(place[:, 2], 0), 3.0)
-        shade = np.clip(1 + 0.26 * pattern, 0.35, 1.9) * edge
+        contrast = 0.28 - 0.16 * float(np.mean(hair.colour))  # light hair is seen through
+        shade = np.clip(1 + contrast * pattern, 0.35, 1.9) * edge
         colour = linear(hair.colour) * shade[:, None] + 0.004
         normal = np.stack([0.22 * fibre + 0.5 * curly * curls, 0.10 * lump + 0.4 * curly * curls, 0 * fibre], axis=1)
         return Paint(
@@ -95,7 +96,7 @@ def _edge(hair: Coiffure, angle: Floats) -> Floats:
         low = (
             line
             - 3
-            - (14 if hair.style != "swept" else 5) * bell(np.abs(turn - where) - 34, 13) * step(np.abs(turn), 75, 60)
+            - (9 if hair.style != "swept" else 5) * bell(np.abs(turn - where) - 34, 13) * step(np.abs(turn), 75, 60)
         )
         return np.asarray(low, np.float32)
     return line

@@ -67,8 +67,8 @@ def draw_eye(
     world /= np.linalg.norm(world, axis=1, keepdims=True)
     half = lamp + np.array([0, 0, 1], np.float32)
     half = half / np.linalg.norm(half)
-    glint = step(world @ half, 0.972, 0.988) * step(top - place[:, 1], 0.3, 1.2)
-    colour += 0.7 * glint[:, None]
+    glint = step(world @ half, 0.986, 0.995) * step(off, IRIS + 0.5, IRIS - 1.5) * step(top - place[:, 1], 0.3, 1.2)
+    colour += 0.6 * glint[:, None]
     near = np.minimum(found.near, 1000 / (lens.distance - lens.turn(at + centre)[:, 2])).astype(np.float32)
     canvas.put(found.pixel, near, world, Paint(colour.astype(np.float32), 0.25, 0.35))
 
@@ -79,7 +79,7 @@ def _eye_colour(face: Face, off: Floats, unit: Floats, gaze: Floats) -> Floats:
     turn = np.arctan2(unit @ up, unit @ side)
     rays = look_up("strands", 6 * off, 512 / (2 * np.pi) * turn, face.texture)
     iris = linear(face.complexion.iris)
-    white = np.array([0.56, 0.52, 0.49], np.float32) * (1 - 0.012 * np.maximum(off - 7, 0))[:, None]
+    white = np.array([0.50, 0.47, 0.44], np.float32) * (1 - 0.012 * np.maximum(off - 7, 0))[:, None]
     inner = (1 + 0.18 * rays + 0.5 * bell(off - 3.4, 0.9))[:, None] * iris * 1.25
     ring = step(off, 4.7, 5.9)[:, None]
     inner = inner * (1 - 0.72 * ring)
@@ -111,8 +111,8 @@ def draw_mouth(
         return
     at, wide = found.values(points), found.values(gap)
     x, y = at[:, 0], at[:, 1]
-    upper_end = line - 1.6 + 0.006 * np.square(x)
-    lower_end = line - 2.6 - drop + 0.004 * np.square(x)
+    upper_end = line - 3.0 + 0.006 * np.square(x)
+    lower_end = line - 3.8 - drop + 0.004 * np.square(x)
     # Teeth stand on an arch: farther to the side they are narrower and darker.
     arch = np.arcsin(np.clip(x / 24, -1, 1)) * 24
     seams = 1 - 0.35 * bell(np.mod(arch + 4.2, 8.4) - 4.2, 0.45)
@@ -124,7 +124,7 @@ def draw_mouth(
     dark = np.array([0.035, 0.012, 0.011], np.float32)
     tongue_top = line - 4.0 - 0.85 * drop - 0.012 * np.square(x)
     tongue = step(y, tongue_top + 2.5, tongue_top - 3) * step(np.abs(x), 20, 12)
-    back = dark + tongue[:, None] * (np.array([0.26, 0.085, 0.08], np.float32) - dark) * min(1.0, drop / 8)
+    back = dark + tongue[:, None] * (np.array([0.36, 0.12, 0.11], np.float32) - dark) * min(1.0, drop / 8)
     show = np.maximum(step(y, upper_end - 0.4, upper_end + 0.4), 0.8 * step(y, lower_end + 0.4, lower_end - 0.4))
     colour = back + show[:, None] * (teeth - back)
     lip = linear(face.complexion.lips) * 0.22

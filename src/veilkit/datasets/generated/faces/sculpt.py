@@ -217,7 +217,7 @@ def _eyes(s: Shape, points: Floats, mould: Template) -> Floats:
         centre = at - np.array([0, 0, BALL - 1.2 + 0.25 * s.eye_depth], np.float32)
         x, y = points[..., 0] - centre[0], points[..., 1] - centre[1]
         far = np.square(x / 21) + np.square((y - 0.5) / 13)
-        near = (far < 1.6) & (mould.angle * sign > 0)
+        near = (far < 1.6) & (mould.angle * sign > 0) & (np.cos(mould.angle) > 0)
         x, y, far = x[near], y[near], np.sqrt(far[near])
         out = sign * x
         round_ = np.sqrt(np.maximum(1 - np.square(x / 18.2) - np.square(y / (BALL + 1.6)), 0.02))

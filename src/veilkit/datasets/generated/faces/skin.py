@@ -196,7 +196,7 @@ def beard_area(s: Shape, kind: str, u: Floats, a: Floats, v: Floats, angle: Floa
     """Where a beard of `kind` grows, from 0 to 1."""
     slope = v + 0.012 * np.square(a)
     moustache = step(slope, -50.5, -55) * step(a, 31, 22) * step(v, -72, -65) * (1 - 0.35 * bell(u, 1.8))
-    patch = spot(a, v, (0, -80), (5, 4)) + step(v, -84, -90) * step(a, 24, 16) * step(v, -126, -114)
+    patch = spot(a, v, (0, -80), (5, 4)) + step(np.hypot(a / 19, (v + 103) / 17), 1.2, 0.7)
     round_mouth = spot(a, v, (28, -72), (3.5, 9))
     border = curve(a, (0, -82), (14, -80), (25, -70), (32, -60), (46, -48), (58, -28), (66, 0))
     border = np.where(np.abs(angle) > 1.3, 6.0, border)
