@@ -143,6 +143,22 @@ def test_generate_writes_people_in_the_market_layout(tmp_path: Path) -> None:
     assert str(tmp_path / "people") in again.stderr
 
 
+def test_generate_writes_faces_with_their_truth(tmp_path: Path) -> None:
+    words = ("--people", 2, "--images", 1, "--size", 64, "--yaw", 10, "--seed", 3, "--workers", 1)
+    done = veilkit("generate", "faces", tmp_path / "faces", *words)
+    assert done.returncode == 0, done.stderr
+    assert "2 pictures of 2 people" in done.stdout
+    assert sorted(p.name for p in (tmp_path / "faces").glob("*/*")) == [
+        "0001_000001.json",
+        "0001_000001.png",
+        "0002_000001.json",
+        "0002_000001.png",
+    ]
+    other = veilkit("generate", "faces", tmp_path / "faces", "--people", 3)
+    assert other.returncode == 2
+    assert "unfinished set of the same numbers" in other.stderr
+
+
 def test_fro_from_originals_to_a_student_by_its_three_commands(tmp_path: Path) -> None:
     for person, colour in enumerate(((200, 30, 30), (30, 200, 30), (30, 30, 200), (180, 180, 20))):
         (tmp_path / "people" / f"p{person}").mkdir(parents=True)

@@ -1,1 +1,1 @@
-"""Disk to splits: folders, the Market-1501 layout, LFW, generated people."""
+"""Disk to splits: folders, the Market-1501 layout, LFW, generated people and faces."""

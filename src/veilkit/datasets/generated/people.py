@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import cv2
 
 from veilkit.datasets.generated.cameras import camera_jpeg_quality
 from veilkit.datasets.generated.render import render_person
-from veilkit.errors import ConfigError, DestinationError, WorkerError
+from veilkit.datasets.generated.workers import each, write_whole
+from veilkit.errors import ConfigError, DestinationError
 
 _TRAIN, _QUERY, _GALLERY = "bounding_box_train", "query", "bounding_box_test"
 
@@ -54,45 +53,14 @@ class PeopleSpec:
             yield (_TRAIN if identity <= self.identities // 2 else _QUERY if asks else _GALLERY), camera, shot
 
 
-def _write(path: Path, data: bytes) -> None:
-    """Write through a temporary name: a file that is there is whole."""
-    part = path.with_name(f".{path.name}.part")
-    part.write_bytes(data)
-    part.replace(path)
-
-
 def _write_identity(dst: Path, spec: PeopleSpec, identity: int) -> int:
     """Draw and write all pictures of one identity; returns how many."""
     for folder, camera, shot in spec.shots(identity):
         picture = render_person(spec.seed, identity, camera, shot, height=spec.height, width=spec.height // 2)
         quality = camera_jpeg_quality(spec.seed, camera)
         _, data = cv2.imencode(".jpg", picture[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, quality])
-        _write(dst / folder / f"{identity:04d}_c{camera}s1_{shot + 1:06d}_00.jpg", data.tobytes())
+        write_whole(dst / folder / f"{identity:04d}_c{camera}s1_{shot + 1:06d}_00.jpg", data.tobytes())
     return spec.images
-
-
-def _start_worker() -> None:
-    """One thread per worker process: the processes are the parallelism."""
-    cv2.setNumThreads(1)
-
-
-def _write_all(dst: Path, spec: PeopleSpec, workers: int) -> Iterator[int]:
-    """Write every identity, here or in worker processes; yields the number of pictures as they are done."""
-    everybody = range(1, spec.identities + 1)
-    if workers == 1:
-        for identity in everybody:
-            yield _write_identity(dst, spec, identity)
-        return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker) as pool:
-        jobs = [pool.submit(_write_identity, dst, spec, identity) for identity in everybody]
-        try:
-            for job in jobs:
-                yield job.result()
-        except BrokenProcessPool:
-            raise WorkerError("a process that draws people died; try again with fewer workers") from None
-        finally:
-            pool.shutdown(cancel_futures=True)
 
 
 def generate_people(
@@ -123,13 +91,13 @@ def generate_people(
         for folder in (_TRAIN, _QUERY, _GALLERY):
             (dst / folder).mkdir(parents=True, exist_ok=True)
         done, total = 0, identities * images
-        for count in _write_all(dst, spec, workers):
+        for count in each(partial(_write_identity, dst, spec), range(1, identities + 1), workers, "people"):
             done += count
             if on_progress is not None:
                 on_progress(done, total)
-        _write(dst / "README.txt", _README.encode())
+        write_whole(dst / "README.txt", _README.encode())
         size = {"height": height, "width": height // 2}
         described = {"kind": "generated people", "real_people": False, **size, **asdict(spec)}
-        _write(dst / "generated.json", (json.dumps(described, indent=2) + "\n").encode())
+        write_whole(dst / "generated.json", (json.dumps(described, indent=2) + "\n").encode())
     except OSError as error:
         raise DestinationError(f"cannot write generated people to {dst}: {error.strerror or error}") from error
