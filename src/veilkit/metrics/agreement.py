@@ -1,7 +1,7 @@
 """How far raters agree beyond chance: Cohen's, Fleiss' and the free-marginal kappa.
 
-1 is full agreement, 0 what chance gives, below 0 less than that. A kappa is None where it is not defined: where chance
-alone would make all raters agree, because all of them always give the same answer.
+1 is full agreement, 0 what chance gives, below 0 less than that. A kappa is None where it is not defined: where
+chance alone would make all raters agree, because all of them always give the same answer.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ def fleiss_kappa(counts: NDArray[np.int64]) -> float | None:
 
 
 def free_marginal_kappa(counts: NDArray[np.int64]) -> float | None:
-    """Agreement of two or more raters where each item has answers of its own (Randolph 2005): chance is 1 / categories.
+    """Agreement of two or more raters where each item has answers of its own (Randolph 2005).
 
     counts: (items, categories), as many raters for each item. Categories of one item have nothing to do with those of
-    the next, so how often each is given says nothing.
+    the next, so how often each is given says nothing, and chance is 1 / categories.
 
     >>> free_marginal_kappa(np.array([[2, 0, 0, 0], [0, 1, 1, 0]]))
     0.3333333333333333
@@ -78,7 +78,7 @@ def _raters(counts: NDArray[np.int64]) -> int:
     totals = np.unique(counts.sum(axis=1))
     if len(totals) != 1 or totals[0] < 2:
         raise DataError(
-            f"agreement needs the same 2 or more raters for each item, but items have {totals.min()} to {totals.max()}"
+            f"agreement needs the same 2 or more raters for each item, but they have {totals.min()} to {totals.max()}"
         )
     return int(totals[0])
 

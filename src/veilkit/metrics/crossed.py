@@ -1,8 +1,8 @@
 """Two kinds of clusters at once: every participant answers for every person, and both are a sample.
 
 A bootstrap that draws only participants takes the people in the pictures for all there are, and the other way round.
-The pigeonhole bootstrap (Owen 2007) draws both, each by itself: an answer counts as often as its participant was drawn
-times how often its person was. It errs on the wide side.
+The pigeonhole bootstrap (Owen 2007) draws both, each by itself: an answer counts as often as its participant was
+drawn times how often its person was. It errs on the wide side.
 """
 
 from __future__ import annotations

@@ -21,8 +21,9 @@ class Sensitivity(NamedTuple):
 def sensitivity(hits: ArrayLike, same: ArrayLike, false_alarms: ArrayLike, different: ArrayLike) -> Sensitivity:
     """d' = z(H) - z(F) and c = -(z(H) + z(F)) / 2, elementwise.
 
-    hits: answers "same" of those on `same` pairs; false_alarms: of those on `different` pairs. Counts may be weighted.
-    Rates are (count + 0.5) / (number + 1), the log-linear rule (Hautus 1995), so that 0 % and 100 % stay finite.
+    hits: answers "same" of those on `same` pairs; false_alarms: of those on `different` pairs. Counts may be
+    weighted. Rates are (count + 0.5) / (number + 1), the log-linear rule (Hautus 1995), so that 0 % and 100 %
+    stay finite.
 
     >>> told = sensitivity(10, 20, 10, 20)
     >>> float(told.d_prime), abs(float(told.criterion))
