@@ -69,6 +69,7 @@ class Planner:
             self._originals.setdefault(picture.person, []).append(picture)
         self._conditions = material.conditions
         self._asked: Counter[str] = Counter()
+        self._here: Counter[str] = Counter()  # of one condition and kind
         self._seen: set[Picture] = set()
 
     def questions(self) -> list[Question]:
@@ -76,6 +77,7 @@ class Planner:
         planned = []
         for condition in self._conditions:
             for kind, count in self._design.shares(self._design.questions):
+                self._here.clear()
                 same = self._halves(count) if kind == "pair" else [True] * count
                 planned += [self._question(condition, kind, each) for each in same]
         everybody = Condition(CHECK, None, tuple(each for some in self._originals.values() for each in some))
@@ -95,6 +97,7 @@ class Planner:
                 strangers = 1 if kind == "pair" else self._design.choices - 1
                 wrong = self._strangers(list(by_person), person, shown, strangers)
                 self._asked[person] += 1
+                self._here[person] += 1
                 self._seen.add(shown)
                 own = same and right.path == shown.own
                 if kind == "choice":
@@ -157,7 +160,7 @@ class Planner:
 
     def _least_asked(self, people: list[str]) -> list[str]:
         """In the order to ask about them: who was asked about seldom comes first, so that nobody is learned."""
-        return sorted(self._shuffled(people), key=lambda person: self._asked[person])
+        return sorted(self._shuffled(people), key=lambda person: (self._here[person], self._asked[person]))
 
     def _fresh_first(self, pictures: list[Picture]) -> list[Picture]:
         return sorted(self._shuffled(pictures), key=lambda picture: picture in self._seen)
