@@ -130,7 +130,10 @@ def test_agreement_that_is_not_defined_is_said_to_be(study: Made) -> None:
 
 
 def test_the_careless_are_left_out_by_a_rule_that_is_told(study: Made) -> None:
-    files = [hand_in(study, "good", truth), hand_in(study, "always", lambda code, q: q.options[0])]
+    def always(code: str, question: KeyQuestion) -> str:
+        return SAME if question.kind == "pair" else wrong(code, question)
+
+    files = [hand_in(study, "good", truth), hand_in(study, "always", always)]
     scores = score_study(files, study.key)
     assert scores.participants == ("good",)
     assert [each.participant for each in scores.dropped] == ["always"]

@@ -40,7 +40,7 @@ def study_table(scores: StudyScores) -> str:
         lines += [f"INVALID: {name}: {each}; a low number proves nothing" for each in row.invalid]
     for how in dict.fromkeys(row.interval_by for row in scores.rows):
         where = [f"{row.condition} ({_KINDS[row.kind]})" for row in scores.rows if row.interval_by == how]
-        lines.append(f"Interval: {how}: {', '.join(where)}")
+        lines.append(f"Interval: {how}: {'all' if len(where) == len(scores.rows) else ', '.join(where)}")
     for row in scores.rows:
         name = f"{row.condition}, {_KINDS[row.kind]}"
         if row.agreement.why:
