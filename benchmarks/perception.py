@@ -121,12 +121,19 @@ def program(page: Path, participant: str, seed: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def later_requests(page: Any) -> list[str]:
+    """Addresses that a page asks for from now on, as a list that grows; its own data: and blob: excepted."""
+    asked: list[str] = []
+    page.on("request", lambda request: request.url.startswith(("data:", "blob:")) or asked.append(request.url))
+    return asked
+
+
 def taken(work: Path, page: Path, key: StudyKey) -> tuple[int, Path]:
     """The study taken by keyboard: messages and requests, and the answers saved."""
     with chromium() as browser:
         for scheme in ("light", "dark"):
             seen = visit(browser, page, viewport={"width": 1100, "height": 800}, color_scheme=scheme)
-            shot = seen.page
+            shot, later = seen.page, later_requests(seen.page)
             shot.check("#consent")
             shot.keyboard.press("Enter")
             shot.wait_for_selector("#question[data-ready]")
@@ -139,9 +146,10 @@ def taken(work: Path, page: Path, key: StudyKey) -> tuple[int, Path]:
         with shot.expect_download() as saved:
             shot.click("#download")
         saved.value.save_as(work / "answers.json")
-        for line in (*seen.said, *seen.asked):
+        lines = [*seen.said, *seen.asked, *later]
+        for line in lines:
             print(line)
-        return len(seen.said) + len(seen.asked), work / "answers.json"
+        return len(lines), work / "answers.json"
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from perception import later_requests
 from report_browser import NoBrowserError, Visit, chromium, visit
 from tests.study.studies import folders, make, wrong
 from veilkit.audit.study import Made, score_study
@@ -80,10 +81,11 @@ def test_it_is_taken_by_keyboard_saved_and_scored(browser, study: Made, tmp_path
     orders, files = [], []
     for participant in ("anna-1", "ben_2"):
         seen = visit(browser, study.page, viewport={"width": 1100, "height": 800})
+        later = later_requests(seen.page)
         files.append(tmp_path / f"{participant}.json")
         orders.append(take(seen, study, participant, files[-1]))
         assert seen.said == []
-        assert seen.asked == []
+        assert seen.asked == later == []
         assert seen.page.input_value("#text") == files[-1].read_text()  # the text to copy is the same
     assert sorted(orders[0]) == sorted(orders[1])
     assert orders[0] != orders[1]  # everybody has an order of their own
@@ -184,6 +186,14 @@ def test_it_follows_light_and_dark(browser, study: Made) -> None:
         brightness.append(np.asarray(Image.open(io.BytesIO(page.screenshot())).convert("L")).mean())
     assert brightness[0] > 180
     assert brightness[1] < 80
+
+
+def test_a_request_that_comes_later_is_noticed(browser, study: Made) -> None:
+    page = visit(browser, study.page).page
+    later = later_requests(page)
+    page.evaluate("location.href = 'http://nowhere.invalid/x'")
+    page.wait_for_timeout(300)
+    assert later == ["http://nowhere.invalid/x"]
 
 
 def test_nothing_else_may_run_in_the_page(browser, study: Made, tmp_path: Path) -> None:
