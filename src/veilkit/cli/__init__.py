@@ -20,6 +20,7 @@ from veilkit.cli import (
     protect,
     recover,
     reproduce,
+    study,
     train,
 )
 from veilkit.errors import VeilkitError
@@ -60,6 +61,7 @@ app.add_typer(train.app, name="train")
 app.add_typer(methods.app, name="methods")
 app.add_typer(experts.app, name="experts")
 app.add_typer(reproduce.app, name="reproduce")
+app.add_typer(study.app, name="study")
 app.command("keygen")(keygen.keygen)
 app.command("demo")(demo.demo)
 

@@ -74,7 +74,7 @@ def bootstrap_interval(
     """The mean of values (Q,) with its percentile interval from an identity-clustered bootstrap."""
     numbers = finite_values(values, "values")
     means = bootstrap_means(numbers[None], identities, generator=generator, draws=draws)[0]
-    return _percentile_interval(float(numbers.mean()), means, confidence)
+    return percentile_interval(float(numbers.mean()), means, confidence)
 
 
 def paired_difference(
@@ -91,7 +91,7 @@ def paired_difference(
     if one.shape != other.shape:
         raise DataError(f"a paired difference needs the same queries, but got {len(one)} and {len(other)} values")
     means = bootstrap_means(np.stack([one, other]), identities, generator=generator, draws=draws)
-    return _percentile_interval(float(one.mean() - other.mean()), means[0] - means[1], confidence)
+    return percentile_interval(float(one.mean() - other.mean()), means[0] - means[1], confidence)
 
 
 def clopper_pearson(successes: int, trials: int, *, confidence: float = 0.95) -> Interval:
@@ -108,7 +108,8 @@ def clopper_pearson(successes: int, trials: int, *, confidence: float = 0.95) ->
     return Interval(successes / trials, low, high, confidence)
 
 
-def _percentile_interval(value: float, draws: NDArray[np.float64], confidence: float) -> Interval:
+def percentile_interval(value: float, draws: NDArray[np.float64], confidence: float = 0.95) -> Interval:
+    """A value with the interval between the percentiles of its bootstrap draws (D,)."""
     tail = _tail(confidence)
     low, high = np.quantile(draws, [tail, 1.0 - tail])
     return Interval(value, float(low), float(high), confidence)
