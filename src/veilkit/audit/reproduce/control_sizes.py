@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 
 from veilkit.attacks.division import pixels
 from veilkit.attacks.pictures import Pictures
@@ -28,7 +29,8 @@ def likeness_by_size(
         parts = [part.float().div(255) for part in pixels(pictures, (height, width)).split(_TOGETHER)]
         row = found[f"{height}x{width}"] = {}
         for name in methods:
-            method, each = METHODS[name].configured(), []
+            method = METHODS[name].configured()
+            each: list[Tensor] = []
             for part in parts:
                 made = method.protect(ImageBatch(part, tuple(map(str, range(len(part))))), rng=rng).images
                 assert made is not None
