@@ -26,7 +26,7 @@ def likeness_by_size(
     """
     found: dict[str, dict[str, float]] = {}
     for height, width in sizes:
-        parts = [part.float().div(255) for part in pixels(pictures, (height, width)).split(_TOGETHER)]
+        parts = [part.float().div(255) for part in torch.split(pixels(pictures, (height, width)), _TOGETHER)]
         row = found[f"{height}x{width}"] = {}
         for name in methods:
             method = METHODS[name].configured()
