@@ -89,12 +89,15 @@ def checked_times(times: Sequence[Time | None] | None, count: int) -> list[int |
     return [None if time is None else milliseconds(time) for time in times]
 
 
-def checked_names(what: str, names: Sequence[str], count: int) -> list[str]:
-    """Names of `count` records or persons: any text but none at all."""
+def checked_names(
+    what: str, names: Sequence[str | None], count: int, *, unknown: bool = False
+) -> Sequence[str | None]:
+    """Names of `count` records or persons: any text but none at all, unless they may be `unknown`."""
     _check_length(what, names, count)
-    if wrong := [row for row, name in enumerate(names) if not isinstance(name, str) or not name]:
-        raise DataError(f"expected the name of a {what} as text in each row, but row {wrong[0]} has none")
-    return list(names)
+    for row, name in enumerate(names):
+        if not (isinstance(name, str) and name) and not (unknown and name is None):
+            raise DataError(f"expected the name of a {what} as text in each row, but row {row} has none")
+    return names
 
 
 def _check_length(what: str, values: Sequence[Any], count: int) -> None:

@@ -42,7 +42,7 @@ class Gallery:
     def __init__(self, folder: Path | str, facts: Facts, *, key: Path | str | None = None) -> None:
         self.folder, self.facts = Path(folder), facts
         self.mechanism = facts.make_mechanism()
-        self._key = key_beside(self.folder.resolve()) if key is None else Path(key)
+        self.key_file = key_beside(self.folder.resolve()) if key is None else Path(key)
         self._store = VectorStore(
             facts.uri(self.folder.resolve()), facts.collection, dimension=facts.dimension, index=facts.index
         )
@@ -98,7 +98,7 @@ class Gallery:
         features: Tensor,
         *,
         records: Sequence[str],
-        persons: Sequence[str] | None = None,
+        persons: Sequence[str | None] | None = None,
         cameras: Sequence[str | None] | None = None,
         times: Sequence[Time | None] | None = None,
         contents: Sequence[bytes] | None = None,
@@ -115,8 +115,8 @@ class Gallery:
         entries = self._entries(vectors, records, persons, cameras, times, contents)
         resumed = self.resume()
         places = self._new(entries)
-        self.check(records=[entries[place].record for place in places],
-                   persons=None if persons is None else [persons[place] for place in places])  # fmt: skip
+        new = [entries[place] for place in places]
+        self.check(records=[entry.record for entry in new], persons=[entry.person for entry in new])
         if progress is not None:
             progress.advance(len(entries) - len(places), kept=len(entries) - len(places))
         # In the order of pseudonyms: the order of names would tell who belongs together.
@@ -127,21 +127,20 @@ class Gallery:
             names = [entry.pseudonym for entry in batch]
             private.catalogue.put(batch)
             released = private.ledger.release(
-                self.mechanism, vectors[part], records=names, persons=self._charged(batch, private)
+                self.mechanism, vectors[part], records=names, persons=self._charged([entry.person for entry in batch])
             )
             self._upsert(batch, released.numpy())
             if progress is not None:
                 progress.advance(len(part))
         return Added(len(places), len(entries) - len(places), resumed)
 
-    def check(self, *, records: Sequence[str], persons: Sequence[str] | None = None) -> None:
+    def check(self, *, records: Sequence[str], persons: Sequence[str | None] | None = None) -> None:
         """Raise BudgetError where these records could not all be added; nothing is changed."""
         private = self._owner()
-        names = [private.pseudonym(record) for record in checked_names("record", records, len(records))]
-        whose = self._persons(persons, len(names))
-        charged = None if whose is None or self.facts.per == "record" else [private.person(each) for each in whose]
-        if names:
-            private.ledger.check(self.mechanism, records=names, persons=charged)
+        if not records:
+            return
+        names = [private.pseudonym(str(name)) for name in checked_names("record", records, len(records))]
+        private.ledger.check(self.mechanism, records=names, persons=self._charged(self._persons(persons, len(names))))
 
     def resume(self) -> int:
         """Store what an add that was stopped has paid for; returns how many there were."""
@@ -196,13 +195,13 @@ class Gallery:
         private = self._owner()
         return [private.pseudonym(record) for record in records]
 
-    def known(self, record: str, content: bytes) -> bool:
-        """For the owner: whether just this was released before."""
+    def known(self, record: str, content: bytes) -> bool | None:
+        """For the owner: whether a record was released with just this content; None if it never was released."""
         private = self._owner()
         name = private.pseudonym(record)
-        entry = private.catalogue.get([name]).get(name)
-        paid = entry is not None and bool(private.ledger.released(self.mechanism, [name]))
-        return paid and entry is not None and entry.content == private.content(content)
+        if not private.ledger.released(self.mechanism, [name]):
+            return None
+        return private.catalogue.get([name])[name].content == private.content(content)
 
     def budget(self) -> Statement:
         """What was spent, and whether ledger and store agree."""
@@ -244,21 +243,21 @@ class Gallery:
     def _owner(self) -> Private:
         """The owner's side, opened when first needed."""
         if self._private is None:
-            self._private = Private(self._key, self.facts)
+            self._private = Private(self.key_file, self.facts)
         return self._private
 
-    def _persons(self, persons: Sequence[str] | None, count: int) -> list[str] | None:
-        if persons is not None:
-            return checked_names("person", persons, count)
-        if self.facts.per == "person" and count:
+    def _persons(self, persons: Sequence[str | None] | None, count: int) -> Sequence[str | None]:
+        if self.facts.per == "person" and persons is None:
             raise ConfigError("this gallery's budget is per person: say whose each record is (persons, or --labels)")
-        return None
+        if persons is None:
+            return [None] * count
+        return checked_names("person", persons, count, unknown=self.facts.per == "record")
 
     def _entries(
         self,
         vectors: Tensor,
         records: Sequence[str],
-        persons: Sequence[str] | None,
+        persons: Sequence[str | None] | None,
         cameras: Sequence[str | None] | None,
         times: Sequence[Time | None] | None,
         contents: Sequence[bytes] | None,
@@ -269,12 +268,11 @@ class Gallery:
             contents = [row.tobytes() for row in vectors.numpy()]
         if len(contents) != count:
             raise DataError(f"expected one content for each of {count} features, but got {len(contents)}")
-        whose: Sequence[str | None] = self._persons(persons, count) or [None] * count
         return [
-            Entry(private.pseudonym(record), record, person, camera, time, private.content(content))
+            Entry(private.pseudonym(str(record)), str(record), person, camera, time, private.content(content))
             for record, person, camera, time, content in zip(
                 checked_names("record", records, count),
-                whose,
+                self._persons(persons, count),
                 checked_cameras(cameras, count),
                 checked_times(times, count),
                 contents,
@@ -302,8 +300,9 @@ class Gallery:
             )
         return new
 
-    def _charged(self, batch: Sequence[Entry], private: Private) -> list[str] | None:
-        return None if self.facts.per == "record" else [private.person(entry.person or "") for entry in batch]
+    def _charged(self, persons: Sequence[str | None]) -> list[str] | None:
+        """Who is charged, as the ledger calls them."""
+        return None if self.facts.per == "record" else [self._owner().person(person or "") for person in persons]
 
     def _upsert(self, batch: Sequence[Entry], vectors: np.ndarray) -> None:
         self._store.upsert(
