@@ -1,7 +1,7 @@
 """Adds to one gallery by processes that are killed: run by a test, in a process of its own that may fork.
 
-`python killed_adds.py FOLDER [URL]` makes galleries and fills them; it checks nothing. Milvus is imported here, once, but
-used by the children only: its threads would not survive a fork.
+`python killed_adds.py FOLDER [URL]` makes galleries and fills them; it checks nothing. Milvus is imported here,
+once, but used by the children only: its threads would not survive a fork.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def main(folder: Path, url: str | None) -> None:
 
 
 if __name__ == "__main__":
-    import milvus_lite.adapter.grpc.server
+    import milvus_lite.adapter.grpc.server  # noqa: F401
     import pymilvus  # noqa: F401
 
     torch.set_num_threads(1)

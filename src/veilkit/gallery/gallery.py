@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -21,9 +20,9 @@ from veilkit.gallery.facts import Facts, read_facts
 from veilkit.gallery.filters import expression
 from veilkit.gallery.milvus import Index, VectorStore
 from veilkit.gallery.private import Private, key_beside
-from veilkit.gallery.statement import Added, Hit, Level, Statement
+from veilkit.gallery.statement import Added, Hit, Statement, levels
 from veilkit.gallery.times import Time, milliseconds
-from veilkit.privacy import Budget, Mechanism, composed_epsilon, unit
+from veilkit.privacy import Budget, Mechanism, unit
 from veilkit.privacy.ledger import Per
 from veilkit.privacy.vectors import rows
 from veilkit.progress import Progress
@@ -207,13 +206,7 @@ class Gallery:
         """What was spent, and whether ledger and store agree."""
         private = self._owner()
         names = private.released()
-        levels = Counter(Counter(entry.charged for entry in private.ledger.entries()).values())
         cost, budget = self.mechanism.cost, self.facts.budget
-
-        def level(releases: int, count: int) -> Level:
-            spent = composed_epsilon({cost: releases}, delta=budget.delta)
-            return Level(releases, count, spent, max(budget.epsilon - spent, 0.0))
-
         stored = self._store.count() if self._store.exists() else 0
         held = len(self._store.held(names)) if stored else 0
         return Statement(
@@ -222,7 +215,7 @@ class Gallery:
             epsilon_claimed=self.facts.epsilon_claimed,
             epsilon_proved=self.facts.epsilon_proved,
             worst=private.ledger.worst(),
-            levels=tuple(level(releases, count) for releases, count in sorted(levels.items(), reverse=True)),
+            levels=levels((entry.charged for entry in private.ledger.entries()), cost, budget),
             in_ledger=len(names),
             in_store=stored,
             missing=len(names) - held,

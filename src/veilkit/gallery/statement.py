@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from veilkit.privacy import Budget, Spent
+from veilkit.privacy import Budget, Cost, Spent, composed_epsilon
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,15 @@ class Level:
     count: int
     epsilon: float
     left: float
+
+
+def levels(charged: Iterable[str], cost: Cost, budget: Budget) -> tuple[Level, ...]:
+    """Who has lost how much, those with most releases first. charged: for each release whose budget it was."""
+    found = []
+    for releases, count in sorted(Counter(Counter(charged).values()).items(), reverse=True):
+        spent = composed_epsilon({cost: releases}, delta=budget.delta)
+        found.append(Level(releases, count, spent, max(budget.epsilon - spent, 0.0)))
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
