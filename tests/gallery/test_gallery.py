@@ -144,16 +144,6 @@ def test_one_record_twice_in_one_call_is_one(make: Make) -> None:
         assert gallery.budget().in_ledger == 1
 
 
-def test_the_hnsw_index_finds_nearly_the_same(make: Make) -> None:
-    with make("exact", per="record") as flat, make("graph", per="record", index="hnsw") as graph:
-        records = [str(row) for row in range(300)]
-        flat.add(some(300), records=records)
-        graph.add(some(300), records=records)
-        assert sum(len(hits) for hits in graph.search(some(5, seed=1), limit=10)) == 50
-        assert flat.budget().agree
-        assert graph.budget().agree
-
-
 def test_nothing_clean_is_kept_anywhere_and_names_only_with_the_key(tmp_path: Path) -> None:
     features = some(COUNT)
     about = described(COUNT)

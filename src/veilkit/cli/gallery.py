@@ -26,13 +26,6 @@ class Per(StrEnum):
     person = "person"
 
 
-class IndexKind(StrEnum):
-    """How the store finds neighbours."""
-
-    flat = "flat"
-    hnsw = "hnsw"
-
-
 Folder = Annotated[Path, typer.Argument(metavar="GALLERY", help="Folder of the gallery.")]
 KeyFile = Annotated[Path | None, typer.Option(help="The gallery's key file.", show_default="GALLERY.private/key")]
 ExpertName = Annotated[
@@ -52,7 +45,6 @@ Url = Annotated[
     str | None, typer.Option(help="A Milvus server, such as http://localhost:19530.", show_default="a file")
 ]
 Collection = Annotated[str | None, typer.Option(help="Its name on the server.", show_default="a random one")]
-IndexChoice = Annotated[IndexKind, typer.Option(help="flat finds the exact neighbours; hnsw is for millions.")]
 Source = Annotated[
     Path | None,
     typer.Argument(metavar="[SOURCE]", help="A features file (.npz) or a folder of pictures; without, resume only."),
@@ -89,7 +81,6 @@ def create(
     dimension: Dimension = None,
     url: Url = None,
     collection: Collection = None,
-    index: IndexChoice = IndexKind.flat,
     key: KeyFile = None,
 ) -> None:
     """Make an empty gallery. What it promises is fixed from then on."""
@@ -116,7 +107,6 @@ def create(
         expert=None if loaded is None else (loaded.name, loaded.info.fingerprint),
         url=url,
         collection=collection,
-        index=index.value,
         key=key,
     )
     count = affordable(noise.cost, budget)

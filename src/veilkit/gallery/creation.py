@@ -8,7 +8,7 @@ from pathlib import Path
 
 from veilkit.errors import ConfigError, DestinationError, UsageError
 from veilkit.gallery.facts import FACTS, Facts, write_facts
-from veilkit.gallery.milvus import Index, VectorStore, check_url
+from veilkit.gallery.milvus import VectorStore, check_url
 from veilkit.gallery.private import gallery_secret, private_file
 from veilkit.key import read_or_create_key
 from veilkit.privacy import Budget, Ledger, Mechanism, affordable
@@ -25,13 +25,10 @@ def create_gallery(
     expert: tuple[str, str] | None,
     url: str | None,
     collection: str | None,
-    index: Index,
 ) -> Facts:
     """Make key, ledger, collection and gallery.json; see `Gallery.create`."""
     if per not in ("record", "person"):
         raise ConfigError(f"per must be 'record' or 'person', but got {per!r}")
-    if index not in ("flat", "hnsw"):
-        raise ConfigError(f"index must be 'flat' or 'hnsw', but got {index!r}")
     if affordable(mechanism.cost, budget) < 1:
         raise ConfigError(
             f"a budget of epsilon {budget.epsilon:g}, delta {budget.delta:g} does not allow one release at epsilon "
@@ -63,9 +60,8 @@ def create_gallery(
         key_commitment=gallery_secret(key, name).tag("commitment").hex(),
         url=url,
         collection=collection or f"veilkit_{name}",
-        index=index,
     )
-    with VectorStore(facts.uri(folder), facts.collection, dimension=facts.dimension, index=index) as store:
+    with VectorStore(facts.uri(folder), facts.collection, dimension=facts.dimension) as store:
         if collection is not None and store.exists():
             raise DestinationError(f"the server has a collection {collection!r} already: choose another name")
         store.make()

@@ -51,7 +51,7 @@ def write_export(
         times=np.array([-1 if row[2] is None else row[2] for row in rows], dtype=np.int64),
     )
     data = buffer.getvalue()
-    about = json.loads(facts.model_dump_json(exclude={"url", "collection", "index"}))
+    about = json.loads(facts.model_dump_json(exclude={"url", "collection"}))
     about |= {
         "epsilon_spent": statement.spent if np.isfinite(statement.spent) else "Infinity",
         "vectors": len(rows),

@@ -47,7 +47,6 @@ class Facts(BaseModel):
     key_commitment: str
     url: str | None = None
     collection: str
-    index: Literal["flat", "hnsw"]
 
     @property
     def budget(self) -> Budget:

@@ -18,7 +18,7 @@ from veilkit.gallery.creation import create_gallery
 from veilkit.gallery.export import Exported, write_export
 from veilkit.gallery.facts import Facts, read_facts
 from veilkit.gallery.filters import expression
-from veilkit.gallery.milvus import Index, VectorStore
+from veilkit.gallery.milvus import VectorStore
 from veilkit.gallery.private import Private, key_beside
 from veilkit.gallery.statement import Added, Hit, Statement, levels
 from veilkit.gallery.times import Time, milliseconds
@@ -42,9 +42,7 @@ class Gallery:
         self.folder, self.facts = Path(folder), facts
         self.mechanism = facts.make_mechanism()
         self.key_file = key_beside(self.folder.resolve()) if key is None else Path(key)
-        self._store = VectorStore(
-            facts.uri(self.folder.resolve()), facts.collection, dimension=facts.dimension, index=facts.index
-        )
+        self._store = VectorStore(facts.uri(self.folder.resolve()), facts.collection, dimension=facts.dimension)
         self._private: Private | None = None
         self._in_order = self._changed = False
 
@@ -59,7 +57,6 @@ class Gallery:
         expert: tuple[str, str] | None = None,
         url: str | None = None,
         collection: str | None = None,
-        index: Index = "flat",
         key: Path | str | None = None,
     ) -> Self:
         """Make an empty gallery; the promise it makes cannot be changed later.
@@ -68,7 +65,7 @@ class Gallery:
         fingerprint of who makes features of pictures. url: of a Milvus server; a file in the folder without.
         """
         folder, key = Path(folder), key_beside(Path(folder).resolve()) if key is None else Path(key)
-        facts = create_gallery(folder, key, mechanism, budget, per, expert, url, collection, index)
+        facts = create_gallery(folder, key, mechanism, budget, per, expert, url, collection)
         return cls(folder, facts, key=key)
 
     @classmethod

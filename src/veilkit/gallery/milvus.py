@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -22,14 +22,8 @@ from veilkit.errors import ConfigError, DataError, DestinationError, MissingExtr
 from veilkit.gallery.lock import Lock
 from veilkit.gallery.statement import Hit
 
-Index: TypeAlias = Literal["flat", "hnsw"]
 TOKEN = "VEILKIT_MILVUS_TOKEN"  # noqa: S105 - the name of an environment variable; a gallery never holds the token
 _PSEUDONYM, _VECTOR, _CAMERA, _TIME = "pseudonym", "vector", "camera", "time"
-_INDEX: dict[Index, tuple[str, dict[str, int]]] = {
-    "flat": ("FLAT", {}),
-    "hnsw": ("HNSW", {"M": 32, "efConstruction": 200}),
-}
-_SEARCH: dict[Index, dict[str, int]] = {"flat": {}, "hnsw": {"ef": 256}}
 _CONNECT, _PATIENCE = 10.0, 120.0  # seconds until a server must answer at all, and a request be done
 _PAGE = 1000  # rows asked for at once; Milvus allows 16,384
 _QUERIES = 64  # searched at once: milvus-lite holds a distance to every vector for each
@@ -49,9 +43,9 @@ def check_url(url: str) -> None:
 class VectorStore:
     """One collection of noisy vectors. uri: a path ending in .db, or a server's URL."""
 
-    def __init__(self, uri: str, collection: str, *, dimension: int, index: Index) -> None:
+    def __init__(self, uri: str, collection: str, *, dimension: int) -> None:
         self._uri, self._collection = uri, collection
-        self._dimension, self._index = dimension, index
+        self._dimension = dimension
         self._file = None if "://" in uri else Path(uri)
         self._loaded = False
 
@@ -92,9 +86,9 @@ class VectorStore:
             schema.add_field(_VECTOR, kind.FLOAT_VECTOR, dim=self._dimension)
             schema.add_field(_CAMERA, kind.VARCHAR, max_length=128, nullable=True)
             schema.add_field(_TIME, kind.INT64, nullable=True)
-            name, parameters = _INDEX[self._index]
+            # Exact: noise leaves nothing for a graph to follow (docs/adr/0007).
             index = self._client.prepare_index_params()
-            index.add_index(_VECTOR, index_type=name, metric_type="COSINE", params=parameters)
+            index.add_index(_VECTOR, index_type="FLAT", metric_type="COSINE")
             self._client.create_collection(
                 self._collection, schema=schema, index_params=index, consistency_level="Strong"
             )
@@ -155,7 +149,7 @@ class VectorStore:
                     filter=expression,
                     limit=limit,
                     output_fields=[_CAMERA, _TIME],
-                    search_params={"metric_type": "COSINE", "params": _SEARCH[self._index]},
+                    search_params={"metric_type": "COSINE"},
                     timeout=_PATIENCE,
                 )
                 found += [[_hit(hit) for hit in answer] for answer in answers]
