@@ -17,7 +17,7 @@ from PIL import Image, ImageFilter
 from claims import record
 from process import Finished, run
 from veilkit.datasets.generated import generate_people
-from veilkit.pipeline.key import read_or_create_key
+from veilkit.key import read_or_create_key
 from veilkit.pipeline.naming import Names
 from veilkit.pipeline.protect import protect
 

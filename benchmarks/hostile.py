@@ -24,7 +24,7 @@ from claims import record
 from pictures import picture
 from process import run
 from veilkit.datasets.folder import IMAGE_SUFFIXES
-from veilkit.pipeline.key import read_key
+from veilkit.key import read_key
 
 SEED, COUNT = 0, 300
 METHODS = ("pixelate", "blur", "patches")

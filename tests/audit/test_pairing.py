@@ -6,7 +6,7 @@ import pytest
 
 from veilkit.audit.pairing import choose_key, pair
 from veilkit.errors import KeyFileError, UsageError
-from veilkit.pipeline.key import Key, read_or_create_key
+from veilkit.key import Key, read_or_create_key
 from veilkit.pipeline.manifest import Manifest
 
 KEY = Key.from_seed(3)

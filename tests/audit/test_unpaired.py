@@ -19,8 +19,8 @@ from veilkit.audit.result import OTHER_CLASS, SAME_CLASS
 from veilkit.cli import app
 from veilkit.datasets.soft_labels import SOFT_LABELS, SoftLabels, read_soft_labels
 from veilkit.errors import CheckpointError, DataError, UsageError
+from veilkit.key import read_key
 from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig, save_reid
-from veilkit.pipeline.key import read_key
 from veilkit.pipeline.protect import protect
 
 INSIDE, OUTSIDE = range(12), range(12, 24)  # of the originals; the pool knows the first twelve

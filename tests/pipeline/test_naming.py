@@ -12,7 +12,7 @@ from PIL import Image
 
 from pictures import picture
 from veilkit.errors import DataError
-from veilkit.pipeline.key import Key
+from veilkit.key import Key
 from veilkit.pipeline.naming import kept_names, pseudonyms
 from veilkit.pipeline.protect import protect
 

@@ -16,9 +16,9 @@ from PIL import Image
 from pictures import picture, write_folder
 from tests.conftest import tree
 from veilkit.errors import DataError, DestinationError, KeyFileError, SealError, UsageError
+from veilkit.key import read_key
 from veilkit.pipeline import recovering
 from veilkit.pipeline.identities import read_identities, write_identity
-from veilkit.pipeline.key import read_key
 from veilkit.pipeline.manifest import SUMS, read_sums
 from veilkit.pipeline.protect import protect
 from veilkit.pipeline.recovering import recover

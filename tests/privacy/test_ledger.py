@@ -230,3 +230,18 @@ def test_many_records_are_charged_in_one_go(file: Path) -> None:
         first = ledger.release(PRIVUNIT, some(1200), records=records)
         assert torch.equal(first, ledger.release(PRIVUNIT, some(1200), records=records))
         assert len(ledger) == 1200
+
+
+def test_a_check_raises_what_a_release_would_and_charges_nothing(file: Path) -> None:
+    with Ledger(file, budget=BUDGET, per="person") as ledger:
+        first = ledger.release(PRIVUNIT, some(2), records=["1", "2"], persons=["ann", "ann"])
+        ledger.check(PRIVUNIT, records=["1", "2", "3"], persons=["ann", "ann", "ann"])
+        with pytest.raises(BudgetError, match="from epsilon 4 to 8"):
+            ledger.check(PRIVUNIT, records=["1", "3", "4"], persons=["ann", "ann", "ann"])
+        with pytest.raises(DataError, match="another person's"):
+            ledger.check(PRIVUNIT, records=["1"], persons=["bob"])
+        assert len(ledger) == 2
+        paid = ledger.released(PRIVUNIT, ["2", "3", "1"])
+        assert list(map(sorted, (paid, ["1", "2"]))) == [["1", "2"]] * 2
+        assert torch.equal(torch.from_numpy(paid["2"].copy()), first[1])
+        assert ledger.released(PrivUnit(dimension=8, epsilon=1.0), ["1"]) == {}

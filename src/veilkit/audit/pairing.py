@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from veilkit.errors import UsageError
-from veilkit.pipeline.key import Key, read_key
+from veilkit.key import Key, read_key
 from veilkit.pipeline.manifest import Manifest
 
 How: TypeAlias = Literal["key", "name", "stem", "nothing"]

@@ -14,6 +14,7 @@ from veilkit.cli import (
     demo,
     experts,
     fit,
+    gallery,
     generate,
     keygen,
     methods,
@@ -37,7 +38,7 @@ class _Commands(TyperGroup):
             raise typer.Exit(2) from None
         except KeyboardInterrupt:
             typer.echo(
-                "Interrupted. Nothing is lost; protect, recover, audit and train go on with the same command.",
+                "Interrupted. Nothing is lost; protect, recover, audit, train, gallery go on with the same command.",
                 err=True,
             )
             raise typer.Exit(130) from None
@@ -62,6 +63,7 @@ app.add_typer(methods.app, name="methods")
 app.add_typer(experts.app, name="experts")
 app.add_typer(reproduce.app, name="reproduce")
 app.add_typer(study.app, name="study")
+app.add_typer(gallery.app, name="gallery")
 app.command("keygen")(keygen.keygen)
 app.command("demo")(demo.demo)
 

@@ -8,8 +8,8 @@ from typing import Any
 from veilkit.datasets.folder import walk
 from veilkit.datasets.labels import labeller
 from veilkit.errors import DataError
+from veilkit.key import Key
 from veilkit.methods import Synthesiser, bind
-from veilkit.pipeline.key import Key
 from veilkit.pipeline.ledger import Entry, Ledger
 from veilkit.pipeline.naming import kept_names, pseudonyms
 from veilkit.pipeline.places import Places

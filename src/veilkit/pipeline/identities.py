@@ -9,7 +9,7 @@ from pathlib import Path
 
 from veilkit.errors import DestinationError, KeyFileError, UsageError
 from veilkit.pipeline.age import PUBLIC, SECRET, Identity, check_recipient
-from veilkit.pipeline.secret_file import write_new_secret
+from veilkit.secret_file import write_new_secret
 
 
 def write_identity(file: Path) -> str:

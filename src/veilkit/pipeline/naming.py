@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, TypeAlias
 
 from veilkit.errors import DataError
-from veilkit.pipeline.key import Key
+from veilkit.key import Key
 from veilkit.pipeline.manifest import MANIFEST, SUMS
 
 Names: TypeAlias = Literal["pseudonyms", "kept"]

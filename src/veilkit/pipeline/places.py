@@ -7,7 +7,7 @@ from pathlib import Path
 
 from veilkit.datasets.folder import check_folder
 from veilkit.errors import UsageError
-from veilkit.pipeline.key import Key
+from veilkit.key import Key
 from veilkit.pipeline.naming import SCRATCH
 from veilkit.pipeline.sealed import sealed_beside
 

@@ -12,10 +12,10 @@ from typing import Any, get_args
 
 from veilkit.datasets.labels import labeller
 from veilkit.errors import ConfigError, DestinationError, UsageError
+from veilkit.key import Key, read_or_create_key
 from veilkit.methods import METHODS, Item, Method, Synthesiser, bind
 from veilkit.pipeline.engines.local import LocalEngine
 from veilkit.pipeline.enrolment import enrol
-from veilkit.pipeline.key import Key, read_or_create_key
 from veilkit.pipeline.ledger import Entry, Ledger
 from veilkit.pipeline.manifest import MANIFEST
 from veilkit.pipeline.naming import Names

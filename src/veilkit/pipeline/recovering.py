@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from veilkit.errors import DataError, DestinationError, KeyFileError, RefusedImage, SealError, UsageError
+from veilkit.key import Key, read_key
 from veilkit.pipeline.access_log import AccessLog
 from veilkit.pipeline.age import Identity
 from veilkit.pipeline.identities import read_identities
-from veilkit.pipeline.key import Key, read_key
 from veilkit.pipeline.manifest import Manifest
 from veilkit.pipeline.reading import Limits, read_bytes, sha256
 from veilkit.pipeline.recovery_folders import (

@@ -10,8 +10,8 @@ from itertools import chain
 from typing import Any
 
 from veilkit.errors import DestinationError
+from veilkit.key import Key
 from veilkit.methods import Method, Synthesiser
-from veilkit.pipeline.key import Key
 from veilkit.pipeline.ledger import Ledger
 from veilkit.pipeline.manifest import MANIFEST, SUMS, Manifest, write_sums
 from veilkit.pipeline.naming import Names

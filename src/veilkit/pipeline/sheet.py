@@ -9,7 +9,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from veilkit.datasets.folder import load_folder
 from veilkit.errors import DataError
-from veilkit.pipeline.key import read_key
+from veilkit.key import read_key
 from veilkit.pipeline.manifest import read_manifest
 from veilkit.pipeline.writing import SUFFIX
 

@@ -17,8 +17,8 @@ from veilkit.datasets.labels import labeller
 from veilkit.datasets.soft_labels import SOFT_LABELS, SoftLabels
 from veilkit.datasets.views import MOVES, Views, views_logits
 from veilkit.errors import DataError
+from veilkit.key import Key
 from veilkit.methods import Synthesiser
-from veilkit.pipeline.key import Key
 from veilkit.pipeline.ledger import Entry, Ledger
 from veilkit.pipeline.manifest import SUMS, read_sums
 from veilkit.pipeline.naming import RESERVED, Names

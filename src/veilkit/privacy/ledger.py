@@ -16,6 +16,7 @@ from typing import Literal, Self, TypeAlias
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from veilkit.errors import BudgetError, ConfigError, DataError, DestinationError
@@ -94,17 +95,10 @@ class Ledger:
         mechanism.checked(vectors)
         owners = self._owners(len(vectors), records, persons)
         rows = {record: row for row, record in reversed(list(enumerate(records)))}  # of each record the first
-        names = list(rows)
-        cost = mechanism.cost if self._noise.secure else UNPROVED
-        description = mechanism.describe() if self._noise.secure else f"insecure noise: {mechanism.describe()}"
         with self._store.transaction():
-            for record, owner in self._store.owners(names).items():
-                if owner != owners[record]:
-                    raise DataError("a record was released before as another person's: a record belongs to one")
-            number = self._store.number(description, cost)
-            held = self._store.vectors(number, names)
-            if new := [record for record in names if record not in held]:
-                self._check(Counter(owners[record] for record in new), cost)
+            number, held = self._known(mechanism, owners)
+            if new := [record for record in rows if record not in held]:
+                self._check(Counter(owners[record] for record in new), self._cost(mechanism))
                 fresh = mechanism.release(vectors[[rows[record] for record in new]], noise=self._noise)
                 blobs = [row.tobytes() for row in fresh.numpy().astype("<f4")]
                 now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -112,6 +106,26 @@ class Ledger:
                 self._store.add(number, now, made)
                 held |= {record: blob for record, _, blob in made}
         return torch.from_numpy(np.stack([np.frombuffer(held[record], dtype="<f4") for record in records]))
+
+    def check(self, mechanism: Mechanism, *, records: Sequence[str], persons: Sequence[str] | None = None) -> None:
+        """Raise what `release` would raise of these records, BudgetError above all; nothing is released or charged.
+
+        For work in parts that must be done whole or not at all: as long as this ledger is held, no other release can
+        come between.
+        """
+        owners = self._owners(len(records), records, persons)
+        with self._store.transaction():
+            _, held = self._known(mechanism, owners)
+            self._check(
+                Counter(owner for record, owner in owners.items() if record not in held), self._cost(mechanism)
+            )
+
+    def released(self, mechanism: Mechanism, records: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """The vectors (D,) of those of `records` that this mechanism has released: paid for, so they cost nothing."""
+        with self._store.transaction():
+            number = self._store.number(self._description(mechanism), self._cost(mechanism))
+            held = self._store.vectors(number, records)
+        return {record: np.frombuffer(blob, dtype="<f4") for record, blob in held.items()}
 
     def spent(self, key: str) -> Spent:
         """What one record or person has lost so far: nothing for one that is not known."""
@@ -139,6 +153,21 @@ class Ledger:
 
     def __len__(self) -> int:
         return self._store.count()
+
+    def _cost(self, mechanism: Mechanism) -> Cost:
+        return mechanism.cost if self._noise.secure else UNPROVED
+
+    def _description(self, mechanism: Mechanism) -> str:
+        return mechanism.describe() if self._noise.secure else f"insecure noise: {mechanism.describe()}"
+
+    def _known(self, mechanism: Mechanism, owners: dict[str, str]) -> tuple[int, dict[str, bytes]]:
+        """The mechanism's number, and the vectors of those records that it has released, each to its own person."""
+        names = list(owners)
+        for record, owner in self._store.owners(names).items():
+            if owner != owners[record]:
+                raise DataError("a record was released before as another person's: a record belongs to one")
+        number = self._store.number(self._description(mechanism), self._cost(mechanism))
+        return number, self._store.vectors(number, names)
 
     def _owners(self, count: int, records: Sequence[str], persons: Sequence[str] | None) -> dict[str, str]:
         """For each record whose budget it is charged to."""

@@ -18,9 +18,9 @@ from veilkit.audit.study.plan import Design, Planner
 from veilkit.audit.study.shelf import Shelf
 from veilkit.datasets.folder import check_folder
 from veilkit.errors import ConfigError, DestinationError, UsageError
-from veilkit.pipeline.secret_file import write_new_secret
 from veilkit.pipeline.writing import write_atomically
 from veilkit.rng import Randomness
+from veilkit.secret_file import write_new_secret
 from veilkit.version import __version__
 
 PAGE, KEY, CODES = "study.html", "key.json", "codes.txt"

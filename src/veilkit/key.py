@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from veilkit.errors import KeyFileError
-from veilkit.pipeline.secret_file import write_new_secret
 from veilkit.rng import Randomness
+from veilkit.secret_file import write_new_secret
 
 _HEADER = "veilkit-key-1"
 _LINE = re.compile(rf"{_HEADER} ([0-9a-f]{{64}})\n?")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from veilkit.errors import DestinationError, KeyFileError
-from veilkit.pipeline.key import Key, read_key, read_or_create_key
+from veilkit.key import Key, read_key, read_or_create_key
 
 
 def test_a_new_key_is_for_its_owner_alone(tmp_path: Path) -> None:

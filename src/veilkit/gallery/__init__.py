@@ -1,0 +1,25 @@
+"""A protected feature gallery: noisy vectors with pseudonyms, cameras, times; never a picture or a clean vector."""
+
+from __future__ import annotations
+
+from veilkit.gallery.additions import Features, read_features
+from veilkit.gallery.export import Exported
+from veilkit.gallery.facts import Facts, read_facts
+from veilkit.gallery.gallery import Gallery
+from veilkit.gallery.statement import Added, Hit, Level, Statement
+from veilkit.gallery.times import milliseconds, time_text
+
+__all__ = [
+    "Added",
+    "Exported",
+    "Facts",
+    "Features",
+    "Gallery",
+    "Hit",
+    "Level",
+    "Statement",
+    "milliseconds",
+    "read_facts",
+    "read_features",
+    "time_text",
+]

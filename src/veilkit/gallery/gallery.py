@@ -1,0 +1,304 @@
+"""The gallery: features in, noisy vectors stored, searched and accounted for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from veilkit.errors import ConfigError, DataError
+from veilkit.gallery.additions import checked_cameras, checked_names, checked_times
+from veilkit.gallery.catalogue import Entry
+from veilkit.gallery.creation import create_gallery
+from veilkit.gallery.export import Exported, write_export
+from veilkit.gallery.facts import Facts, read_facts
+from veilkit.gallery.filters import expression
+from veilkit.gallery.milvus import VectorStore
+from veilkit.gallery.private import Private, key_beside
+from veilkit.gallery.statement import Added, Hit, Statement, levels
+from veilkit.gallery.times import Time, milliseconds
+from veilkit.privacy import Budget, Mechanism, unit
+from veilkit.privacy.ledger import Per
+from veilkit.privacy.vectors import rows
+from veilkit.progress import Progress
+
+BATCH = 2000  # records paid for and stored at once
+MOST = 16_384  # answers to one query, Milvus' own limit
+
+
+class Gallery:
+    """A protected feature gallery in a folder, used in a `with` block.
+
+    Searching needs the folder only. The owner's side (`key`, by default FOLDER.private/key, the ledger beside it) is
+    opened by what needs it: add, budget, export, names.
+    """
+
+    def __init__(self, folder: Path | str, facts: Facts, *, key: Path | str | None = None) -> None:
+        self.folder, self.facts = Path(folder), facts
+        self.mechanism = facts.make_mechanism()
+        self.key_file = key_beside(self.folder.resolve()) if key is None else Path(key)
+        self._store = VectorStore(facts.uri(self.folder.resolve()), facts.collection, dimension=facts.dimension)
+        self._private: Private | None = None
+        self._in_order = self._changed = False
+
+    @classmethod
+    def create(
+        cls,
+        folder: Path | str,
+        *,
+        mechanism: Mechanism,
+        budget: Budget,
+        per: Per,
+        expert: tuple[str, str] | None = None,
+        url: str | None = None,
+        collection: str | None = None,
+        key: Path | str | None = None,
+    ) -> Self:
+        """Make an empty gallery; the promise it makes cannot be changed later.
+
+        mechanism: what every vector goes through. budget: of each record or person, as `per` says. expert: name and
+        fingerprint of who makes features of pictures. url: of a Milvus server; a file in the folder without.
+        """
+        folder, key = Path(folder), key_beside(Path(folder).resolve()) if key is None else Path(key)
+        facts = create_gallery(folder, key, mechanism, budget, per, expert, url, collection)
+        return cls(folder, facts, key=key)
+
+    @classmethod
+    def open(cls, folder: Path | str, *, key: Path | str | None = None) -> Self:
+        """The gallery that is in `folder`."""
+        return cls(folder, read_facts(Path(folder)), key=key)
+
+    def __enter__(self) -> Self:
+        self._store.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self._changed and error is None:
+                self._store.settle()
+        finally:
+            if self._private is not None:
+                self._private.close()
+                self._private = None
+            self._store.__exit__(kind, error, trace)
+
+    def add(
+        self,
+        features: Tensor,
+        *,
+        records: Sequence[str],
+        persons: Sequence[str | None] | None = None,
+        cameras: Sequence[str | None] | None = None,
+        times: Sequence[Time | None] | None = None,
+        contents: Sequence[bytes] | None = None,
+        progress: Progress | None = None,
+    ) -> Added:
+        """Release features (N, D), of any length, and store what was released. All are checked before any is charged.
+
+        records: a name for each, which stands for its content: known ones with the same content cost nothing, with
+        another they are refused. persons: whose they are, needed where the budget is per person. contents: what
+        identifies the content, the feature itself by default. Stopped at any moment, the same call goes on.
+        """
+        private = self._owner()
+        vectors = unit(torch.from_numpy(rows(features, dimension=self.facts.dimension)).float())
+        entries = self._entries(vectors, records, persons, cameras, times, contents)
+        resumed = self.resume()
+        places = self._new(entries)
+        new = [entries[place] for place in places]
+        self.check(records=[entry.record for entry in new], persons=[entry.person for entry in new])
+        if progress is not None:
+            progress.advance(len(entries) - len(places), kept=len(entries) - len(places))
+        # In the order of pseudonyms: the order of names would tell who belongs together.
+        places.sort(key=lambda place: entries[place].pseudonym)
+        for start in range(0, len(places), BATCH):
+            part = places[start : start + BATCH]
+            batch = [entries[place] for place in part]
+            names = [entry.pseudonym for entry in batch]
+            private.catalogue.put(batch)
+            released = private.ledger.release(
+                self.mechanism, vectors[part], records=names, persons=self._charged([entry.person for entry in batch])
+            )
+            self._upsert(batch, released.numpy())
+            if progress is not None:
+                progress.advance(len(part))
+        return Added(len(places), len(entries) - len(places), resumed)
+
+    def check(self, *, records: Sequence[str], persons: Sequence[str | None] | None = None) -> None:
+        """Raise BudgetError where these records could not all be added; nothing is changed."""
+        private = self._owner()
+        if not records:
+            return
+        names = [private.pseudonym(str(name)) for name in checked_names("record", records, len(records))]
+        private.ledger.check(self.mechanism, records=names, persons=self._charged(self._persons(persons, len(names))))
+
+    def resume(self) -> int:
+        """Store what an add that was stopped has paid for; returns how many there were."""
+        if self._in_order:
+            return 0
+        private = self._owner()
+        self._store.make()
+        names = private.released()
+        missing: list[str] = []
+        if self._store.count() != len(names):
+            held = self._store.held(names)
+            missing = [name for name in names if name not in held]
+        for start in range(0, len(missing), BATCH):
+            part = missing[start : start + BATCH]
+            known = private.catalogue.get(part)
+            if len(known) != len(part):
+                raise DataError("the gallery's list lacks records that its ledger has: restore both from a copy")
+            paid = private.ledger.released(self.mechanism, part)
+            self._upsert([known[name] for name in part], np.stack([paid[name] for name in part]))
+        self._in_order = True
+        return len(missing)
+
+    def search(
+        self,
+        queries: Tensor,
+        *,
+        limit: int = 10,
+        cameras: Sequence[str] = (),
+        since: Time | None = None,
+        until: Time | None = None,
+    ) -> list[list[Hit]]:
+        """For each query (Q, D) the nearest released vectors, nearest first. It costs nothing: no query is released.
+
+        cameras: only of these. since, until: only from the one on and before the other. A server sees the queries.
+        """
+        if isinstance(limit, bool) or not 1 <= limit <= MOST:
+            raise ConfigError(f"expected a limit from 1 to {MOST}, but got {limit!r}")
+        vectors = unit(torch.from_numpy(rows(queries, dimension=self.facts.dimension)).float())
+        narrowed = expression(
+            cameras=[str(camera) for camera in checked_cameras(cameras, len(cameras))],
+            since=None if since is None else milliseconds(since),
+            until=None if until is None else milliseconds(until),
+        )
+        return self._store.search(vectors.numpy(), limit, narrowed)
+
+    def names(self, pseudonyms: Sequence[str]) -> dict[str, str]:
+        """For the owner: the records behind pseudonyms."""
+        return self._owner().names(pseudonyms)
+
+    def pseudonyms(self, records: Sequence[str]) -> list[str]:
+        """For the owner: the names under which records are, or would be, stored."""
+        private = self._owner()
+        return [private.pseudonym(record) for record in records]
+
+    def known(self, record: str, content: bytes) -> bool | None:
+        """For the owner: whether a record was released with just this content; None if it never was released."""
+        private = self._owner()
+        name = private.pseudonym(record)
+        if not private.ledger.released(self.mechanism, [name]):
+            return None
+        return private.catalogue.get([name])[name].content == private.content(content)
+
+    def budget(self) -> Statement:
+        """What was spent, and whether ledger and store agree."""
+        private = self._owner()
+        names = private.released()
+        cost, budget = self.mechanism.cost, self.facts.budget
+        stored = self._store.count() if self._store.exists() else 0
+        held = len(self._store.held(names)) if stored else 0
+        return Statement(
+            per=self.facts.per,
+            budget=budget,
+            epsilon_claimed=self.facts.epsilon_claimed,
+            epsilon_proved=self.facts.epsilon_proved,
+            worst=private.ledger.worst(),
+            levels=levels((entry.charged for entry in private.ledger.entries()), cost, budget),
+            in_ledger=len(names),
+            in_store=stored,
+            missing=len(names) - held,
+            foreign=stored - held,
+        )
+
+    def export(self, destination: Path | str) -> Exported:
+        """Write what was released, for others to audit: features.npz and manifest.json in a new folder."""
+        statement = self.budget()
+        if not statement.agree:
+            raise DataError(
+                f"the ledger has {statement.in_ledger} vectors and the store {statement.in_store} "
+                f"({statement.missing} missing, {statement.foreign} unknown): `veilkit gallery add` without a source "
+                "stores what is missing"
+            )
+        return write_export(Path(destination), self.facts, statement, self._owner().released(), self._store)
+
+    def _owner(self) -> Private:
+        """The owner's side, opened when first needed."""
+        if self._private is None:
+            self._private = Private(self.key_file, self.facts)
+        return self._private
+
+    def _persons(self, persons: Sequence[str | None] | None, count: int) -> Sequence[str | None]:
+        if self.facts.per == "person" and persons is None:
+            raise ConfigError("this gallery's budget is per person: say whose each record is (persons, or --labels)")
+        if persons is None:
+            return [None] * count
+        return checked_names("person", persons, count, unknown=self.facts.per == "record")
+
+    def _entries(
+        self,
+        vectors: Tensor,
+        records: Sequence[str],
+        persons: Sequence[str | None] | None,
+        cameras: Sequence[str | None] | None,
+        times: Sequence[Time | None] | None,
+        contents: Sequence[bytes] | None,
+    ) -> list[Entry]:
+        """What is to be noted of each record."""
+        private, count = self._owner(), len(vectors)
+        if contents is None:
+            contents = [row.tobytes() for row in vectors.numpy()]
+        if len(contents) != count:
+            raise DataError(f"expected one content for each of {count} features, but got {len(contents)}")
+        return [
+            Entry(private.pseudonym(str(record)), str(record), person, camera, time, private.content(content))
+            for record, person, camera, time, content in zip(
+                checked_names("record", records, count),
+                self._persons(persons, count),
+                checked_cameras(cameras, count),
+                checked_times(times, count),
+                contents,
+                strict=True,
+            )
+        ]
+
+    def _new(self, entries: Sequence[Entry]) -> list[int]:
+        """The places of those not paid for; an error where one is known, here or from before, as something else."""
+        private = self._owner()
+        names = [entry.pseudonym for entry in entries]
+        paid = private.ledger.released(self.mechanism, names)
+        known = {name: entry for name, entry in private.catalogue.get(names).items() if name in paid}
+        new, changed = [], []
+        for place, entry in enumerate(entries):
+            if known.setdefault(entry.pseudonym, entry) != entry:
+                changed.append(place)
+            elif known[entry.pseudonym] is entry:
+                new.append(place)
+        if changed:
+            raise DataError(
+                f"{len(changed)} of {len(entries)} records are known with another content, person, camera or time, "
+                f"the first in row {changed[0]}; nothing was added: a record is released once, so give what has "
+                "changed a new name"
+            )
+        return new
+
+    def _charged(self, persons: Sequence[str | None]) -> list[str] | None:
+        """Who is charged, as the ledger calls them."""
+        return None if self.facts.per == "record" else [self._owner().person(person or "") for person in persons]
+
+    def _upsert(self, batch: Sequence[Entry], vectors: np.ndarray) -> None:
+        self._store.upsert(
+            [entry.pseudonym for entry in batch],
+            vectors.astype(np.float32),
+            [entry.camera for entry in batch],
+            [entry.time for entry in batch],
+        )
+        self._changed = True

@@ -1,0 +1,85 @@
+"""The owner's side of a gallery: key, ledger and catalogue, apart from what everybody may search."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from veilkit.errors import DataError, KeyFileError
+from veilkit.gallery.catalogue import Catalogue
+from veilkit.gallery.facts import Facts
+from veilkit.key import Key, read_key
+from veilkit.privacy import Ledger
+from veilkit.rng import Randomness
+
+
+def key_beside(folder: Path) -> Path:
+    """Where a gallery's key lies unless told otherwise."""
+    return folder.with_name(folder.name + ".private") / "key"
+
+
+def gallery_secret(key: Key, gallery: str) -> Randomness:
+    """The secret of one gallery: pseudonyms of two galleries under one key have nothing in common."""
+    return key.randomness.child("gallery", gallery)
+
+
+def private_file(key_file: Path, gallery: str, kind: str) -> Path:
+    """The file of one kind beside the key; one key may serve many galleries."""
+    return key_file.with_name(f"gallery-{gallery[:12]}.{kind}")
+
+
+class Private:
+    """Key, ledger and catalogue of one gallery, opened on creation; one process at a time may hold them."""
+
+    def __init__(self, key_file: Path, facts: Facts) -> None:
+        self._secret = gallery_secret(read_key(key_file), facts.gallery)
+        if self._secret.tag("commitment").hex() != facts.key_commitment:
+            raise KeyFileError(f"{key_file} is not the key of this gallery: name the one it was made with")
+        books = private_file(key_file, facts.gallery, "ledger")
+        if not books.is_file():
+            raise DataError(
+                f"the gallery's ledger {books} is not there: restore it from a copy, since without it nobody knows "
+                "what has been spent"
+            )
+        self.ledger = Ledger(books).__enter__()
+        try:
+            self.catalogue = Catalogue(private_file(key_file, facts.gallery, "catalogue"))
+        except BaseException:
+            self.ledger.__exit__(None, None, None)
+            raise
+
+    def close(self) -> None:
+        """Give the files back."""
+        self.catalogue.close()
+        self.ledger.__exit__(None, None, None)
+
+    def pseudonym(self, record: str) -> str:
+        """The name of a record for everybody else: 26 letters and digits."""
+        return _name(self._secret.tag("record", record))
+
+    def person(self, person: str) -> str:
+        """The name of a person in the ledger; it is never stored with the vectors."""
+        return _name(self._secret.tag("person", person))
+
+    def content(self, data: bytes) -> bytes:
+        """A keyed hash of what stands behind a record."""
+        return self._secret.tag("content", data)
+
+    def released(self) -> list[str]:
+        """The pseudonyms of all that was paid for, in their order."""
+        return [entry.record for entry in self.ledger.entries()]
+
+    def names(self, pseudonyms: Sequence[str]) -> dict[str, str]:
+        """The records behind those of `pseudonyms` that are known."""
+        return {pseudonym: entry.record for pseudonym, entry in self.catalogue.get(pseudonyms).items()}
+
+
+def pages(items: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    """`items`, so many at a time."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
+def _name(tag: bytes) -> str:
+    return base64.b32encode(tag[:16]).decode().rstrip("=").lower()
