@@ -115,6 +115,6 @@ def _epochs(head: nn.Module, optimizer: Any, loader: Any, epochs: int) -> None:
         for images, people in loader:
             optimizer.zero_grad()
             if len(images):  # a Poisson draw may be empty
-                F.cross_entropy(head(images), people).backward()
+                F.cross_entropy(head(images), people).backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
     head.eval()
