@@ -56,8 +56,8 @@ class PeprNetConfig(PeprTrainingConfig):
 
 
 PAPER = PeprNetConfig()
-# About a quarter of an hour on one core for CUHK03-NP, from ImageNet weights (--init). Mining only the hardest triplets
-# brought all features together there, within an epoch.
+# About a quarter of an hour on one core for CUHK03-NP, from ImageNet weights (--init). Mining only the hardest
+# triplets brought all features together there, within an epoch.
 SMALL = PeprNetConfig(backbone="mobilenetv2", size=(128, 64), last_stride=1, unit=True, epochs=8, frozen=4)
 
 
