@@ -70,15 +70,19 @@ def test_figures_are_the_least_loss_the_cost_and_the_ratio() -> None:
         "stage1-map": (2.0, True),
         "alternating-identification": (20.0, True),
         "alternating-map": (10.0, False),
-        "noise-512": (8.0, True),
+        "noise-512-person": (8.0, True),
+        "noise-512-record": (21.2, True),
     }
     assert "loses least (centroid)" in found["stage1-identification"]["claim"]
     note = found["stage1-identification"]["note"]
     assert "softmax -20.0 [-21.0, -19.0]" in note
     assert "baseline: mAP 30.0 [29.0, 31.0] %" in note
     assert found["stage1-map"]["note"] == "paired interval 2.0 [1.0, 3.0]"
-    assert "record: PrivUnit 85.00 %, Gaussian 4.00 % (21.2x)" in found["noise-512"]["note"]
-    assert found["noise-512"]["bar"] == ">= 5"
+    assert (
+        "PrivUnit 85.00 %, Gaussian 4.00 % (delta 1e-06), without noise 100.0 %, chance 0.14 %"
+        in (found["noise-512-record"]["note"])
+    )
+    assert found["noise-512-person"]["bar"] == ">= 5"
 
 
 def test_what_was_not_measured_or_is_invalid_is_not_claimed() -> None:
@@ -89,7 +93,7 @@ def test_what_was_not_measured_or_is_invalid_is_not_claimed() -> None:
     assert withheld(broken) == ["identification of stage1 is INVALID: its softmax has not converged"]
     unclear = copy.deepcopy(CELLS)
     unclear["model/baseline"]["identification"]["invalid"] = ["it finds nobody in the originals"]
-    assert set(by_id(unclear)) == {"noise-512"}
+    assert set(by_id(unclear)) == {"noise-512-person", "noise-512-record"}
 
 
 def test_the_page_has_the_tables_whose_cells_are_there() -> None:
