@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from veilkit.attacks import ATTACKS, Attack, AttackTarget, Budget, Masks
 from veilkit.attacks.averaging import Averaging
 from veilkit.attacks.feature_decoding import DecodingConfig
-from veilkit.attacks.feature_inversion import FeatureDecoding, FeatureMatching
+from veilkit.attacks.feature_inversion import FeatureDecoding, FeatureMatching, FeatureReconstruction
 from veilkit.attacks.feature_matching import MatchingConfig
 from veilkit.attacks.learning import Learning
 from veilkit.attacks.pictures import HeldPictures, Pictures
@@ -38,6 +38,7 @@ TINY: dict[str, Callable[[], Attack]] = {
     "recovery": lambda: Recovery(SMALL),
     "recovery_features": lambda: RecoveryWithFeatures(SMALL),
     "feature_decoder": lambda: FeatureDecoding(DecodingConfig(8, 2, HASTY)),
+    "feature_reconstruction": lambda: FeatureReconstruction(DecodingConfig(8, 2, HASTY)),
     "feature_matching": lambda: FeatureMatching(MatchingConfig(steps=40, rate=0.05)),
     "averaging": lambda: Averaging((1, 4)),
     "retrained": lambda: Retrained(train=lambda *lessons: JUDGE),  # training itself is tested by itself
@@ -119,6 +120,9 @@ def learned_target_of(attack: str, **changes: object) -> AttackTarget:
     changes = {"work": shared_work(), **changes}
     if attack == "feature_decoder":  # few features are soon decoded, as well as they can be
         changes = {"authorised": COLOURS, "budget": BRIEF, **changes}
+    if attack == "feature_reconstruction":  # features without any protection
+        features = COLOURS.embed(drawn()[0]).numpy()
+        changes = {"features": features, "clean_features": features, "budget": BRIEF, **changes}
     if attack == "silhouette":
         changes = {"dark": True, "budget": BRIEF, **changes}
     return learned_target(**changes)  # type: ignore[arg-type]

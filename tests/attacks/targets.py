@@ -10,7 +10,7 @@ import torch
 
 from tests.attacks.learned import TINY, learned_target_of
 from tests.audit.folders import person
-from veilkit.attacks import AttackTarget
+from veilkit.attacks import AttackTarget, Budget
 from veilkit.attacks.pictures import HeldPictures, NoisePictures, Pictures
 from veilkit.attacks.search import plan_search
 from veilkit.datasets.generated import render_person
@@ -111,5 +111,7 @@ def target_of(attack: str, **changes: object) -> AttackTarget:
     """What an attack applies to: attacks that undo a protection need one to undo."""
     if attack in TINY:
         return learned_target_of(attack, **changes)
+    if attack == "identification":
+        changes = {"budget": Budget(), **changes}
     undoes = {"jigsaw": dealt, "unmix": blended}
     return walkers_target(undoes[attack](), **changes) if attack in undoes else target(**changes)

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from tests.attacks.learned import BUDGET, HASTY, Thumbnail, drawn, learned_target, people
-from veilkit.attacks import Budget, run_gated
+from tests.attacks.learned import BRIEF, BUDGET, COLOURS, HASTY, Thumbnail, drawn, learned_target, people, shared_work
+from veilkit.attacks import Budget, Pairs, run_gated
 from veilkit.attacks.feature_decoding import DecodingConfig, train_decoder
-from veilkit.attacks.feature_inversion import FeatureMatching
+from veilkit.attacks.feature_inversion import FeatureMatching, FeatureReconstruction
 from veilkit.attacks.feature_matching import MatchingConfig, match_features, total_variation
+from veilkit.attacks.pictures import HeldPictures
 from veilkit.errors import ConfigError, DataError
 from veilkit.experts import load_expert
 
@@ -79,3 +80,36 @@ def test_features_that_tell_nothing_recognise_nobody() -> None:
     evidence = FeatureMatching(MatchingConfig(steps=2)).run(learned_target(flat, budget=Budget(60, 200, 8)))
     assert evidence.scores[0].value == pytest.approx(1 / 24)
     assert np.isfinite(evidence.scores[0].value)
+
+
+def reconstruct() -> FeatureReconstruction:
+    return FeatureReconstruction(DecodingConfig(8, 2, HASTY))
+
+
+def test_released_features_are_reconstructed_from_them_alone() -> None:
+    """No pictures are released and no model is held; noise in place of features shows nothing."""
+    clean = COLOURS.embed(drawn()[0]).numpy()
+    means = {"protected": None, "authorised": None, "clean_features": clean, "budget": BRIEF, "work": shared_work()}
+    found = run_gated(reconstruct, learned_target_without(features=clean, **means))
+    assert found.invalid == ()
+    assert "expert" not in found.details
+    random = np.random.default_rng(0).normal(size=clean.shape).astype(np.float32)
+    blind = reconstruct().run(learned_target_without(features=random, **means))
+    assert blind.scores[0].value < 0.5 * found.scores[0].value
+
+
+def learned_target_without(**changes: object):
+    """The target of `learned_target` with fields set afterwards, also to nothing."""
+    from dataclasses import replace
+
+    return replace(learned_target(), **changes)  # type: ignore[arg-type]
+
+
+def test_pairs_without_their_released_features_teach_nothing() -> None:
+    raw = HeldPictures(drawn()[0])
+    pairs = Pairs(raw, raw, people() + 1000)
+    clean = COLOURS.embed(drawn()[0]).numpy()
+    evidence = run_gated(reconstruct, learned_target(features=clean, clean_features=clean, pairs=pairs))
+    assert "what was released" in evidence.reason
+    with pytest.raises(DataError, match="masks and features"):
+        Pairs(raw, raw, people(), features=clean[:3])

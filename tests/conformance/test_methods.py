@@ -13,6 +13,7 @@ import torch
 from tests.conftest import random_picture, tree
 from tests.methods.anonymisers import tiny_model_file
 from tests.methods.experts import tiny_expert_file
+from tests.methods.peprnets import tiny_peprnet_file
 from veilkit.errors import ConfigError, UnknownNameError
 from veilkit.methods import METHODS, Item, bind
 from veilkit.pipeline.protect import protect
@@ -28,7 +29,7 @@ SMALL: dict[str, dict[str, object]] = {
     "avih": {"expert": tiny_expert_file("vit-small"), "batch": 3, "steps": 2, "key": True},
 }
 # The model files of methods that must have learned something.
-MODELS: dict[str, str] = {"privacyreid": tiny_model_file()}
+MODELS: dict[str, str] = {"privacyreid": tiny_model_file(), "peprnet": tiny_peprnet_file()}
 ALL = sorted(name for name in METHODS if not METHODS[name].unpaired)  # the others: test_synthesisers.py
 SINGLE = [name for name in ALL if not METHODS[name].mixes]
 RANDOM = [name for name in ALL if METHODS[name].random]

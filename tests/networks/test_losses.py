@@ -5,7 +5,13 @@ import math
 import pytest
 import torch
 
-from veilkit.networks.losses import Centres, pairwise_distances, weighted_regularised_triplet
+from veilkit.networks.losses import (
+    Centres,
+    hinge_triplet,
+    pairwise_distances,
+    uniform_cross_entropy,
+    weighted_regularised_triplet,
+)
 from veilkit.networks.pooling import generalised_mean
 
 GENERATOR = torch.Generator().manual_seed(3)
@@ -63,3 +69,41 @@ def test_generalised_mean_runs_from_mean_to_maximum():
     cubic = generalised_mean(maps, torch.tensor(3.0))
     assert (cubic > maps.mean((2, 3))).all()
     assert (cubic < maps.amax((2, 3))).all()
+
+
+def direct_hinge(features, labels, margin, mining):
+    """Eq. 1 of PEPR-Net, triplet by triplet."""
+    apart = [[math.dist(a.tolist(), b.tolist()) ** 2 for b in features] for a in features]
+    terms = []
+    for i in range(len(labels)):
+        same = [apart[i][j] for j in range(len(labels)) if labels[j] == labels[i] and j != i]
+        other = [apart[i][j] for j in range(len(labels)) if labels[j] != labels[i]]
+        if mining == "hard":
+            terms.append(max(0.0, max(same) - min(other) + margin))
+        else:
+            terms += [term for p in same for n in other if (term := p - n + margin) > 0]
+    return sum(terms) / len(terms)
+
+
+@pytest.mark.parametrize("mining", ["all", "hard"])
+def test_hinge_triplet_is_the_papers_formula(mining):
+    found = hinge_triplet(FEATURES, LABELS, margin=0.3, mining=mining).item()
+    assert found == pytest.approx(direct_hinge(FEATURES, LABELS.tolist(), 0.3, mining), rel=1e-9)
+
+
+@pytest.mark.parametrize("mining", ["all", "hard"])
+def test_hinge_triplet_is_zero_where_people_are_far_apart(mining):
+    far = (100.0 * torch.eye(5, dtype=torch.float64)[LABELS]).requires_grad_()
+    loss = hinge_triplet(far, LABELS, margin=0.3, mining=mining)
+    loss.backward()
+    assert loss.item() == 0
+    assert far.grad.isfinite().all()
+
+
+def test_uniform_cross_entropy_is_least_where_all_are_as_likely():
+    logits = torch.randn(6, 7, generator=GENERATOR, dtype=torch.float64)
+    least = uniform_cross_entropy(torch.full_like(logits, 3.0)).item()
+    assert least == pytest.approx(math.log(7))
+    assert uniform_cross_entropy(logits).item() > least
+    by_hand = -sum(math.log(p) for row in logits.softmax(1).tolist() for p in row) / (6 * 7)
+    assert uniform_cross_entropy(logits).item() == pytest.approx(by_hand)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from veilkit.attacks.averaging import Averaging
 from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
-from veilkit.attacks.feature_inversion import FeatureDecoding, FeatureMatching
+from veilkit.attacks.feature_inversion import FeatureDecoding, FeatureMatching, FeatureReconstruction
 from veilkit.attacks.gated import Trial, run_gated
+from veilkit.attacks.identify import Identification
 from veilkit.attacks.jigsaw import Jigsaw
 from veilkit.attacks.linkage import Linkage
 from veilkit.attacks.mean_image import MeanImage
@@ -35,7 +36,9 @@ _ALL: tuple[type[Attack], ...] = (
     RecoveryWithFeatures,
     FeatureDecoding,
     FeatureMatching,
+    FeatureReconstruction,
     Averaging,
+    Identification,
     Retrained,
     Silhouette,
 )

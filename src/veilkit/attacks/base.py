@@ -72,6 +72,9 @@ class AttackTarget:
     again under fresh keys. authorised: the expert for whom the release was made. masks: of the originals.
     work: a folder for states of training, which are taken up again there; without one they are lost.
     decoder: the secret half of a reversible protection, for who has stolen it; it needs no budget.
+
+    features: (N, D) what a release of features shows of each picture; clean_features: (N, D') of the same pictures
+    before anything was done to protect them, without which no attack on features can pass its gates.
     """
 
     rng: Randomness
@@ -88,6 +91,7 @@ class AttackTarget:
     masks: Masks | None = None
     work: Path | None = None
     decoder: Undo | None = None
+    clean_features: NDArray[np.float32] | None = None
 
     def lacks(self, need: Need) -> bool:
         """Whether something an attack may need is not here (what it learns from is checked when it is fitted)."""
@@ -111,6 +115,7 @@ class AttackTarget:
             self,
             protected=None if self.protected is None else SomePictures(self.protected, indices),
             features=None if self.features is None else self.features[indices],
+            clean_features=None if self.clean_features is None else self.clean_features[indices],
             originals=None if self.originals is None else SomePictures(self.originals, indices),
             people=None if self.people is None else self.people[indices],
             search=None if self.search is None else self.search.only(indices),

@@ -124,7 +124,9 @@ def _own_pairs(target: AttackTarget, teachers: Indices) -> Pairs:
     assert target.originals is not None
     protected = target.originals if target.protected is None else target.protected
     people = np.arange(len(target.originals)) if target.people is None else target.people
-    return Pairs(target.originals, protected, people, target.masks).only(teachers)
+    return Pairs(target.originals, protected, people, target.masks, target.features, target.clean_features).only(
+        teachers
+    )
 
 
 def _asked(oracle: Oracle, public: Pictures, most: int) -> Pairs:

@@ -1,4 +1,4 @@
-"""Inversion of the authorised expert's features, by somebody who holds the expert (L3)."""
+"""Inversion of features: of an authorised expert's, by somebody who holds it (L3), and of released ones (L1)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Inverted:
 
 
 class FeatureInversion(Attack):
-    """What the two inversions share: features of the release under the authorised expert, and the scores.
+    """What the inversions share: features of the release, under the authorised expert unless told, and the scores.
 
     A protection that keeps features for its expert gives them to whoever holds that expert. Gates: on the originals'
     own features it must find three times what blind guessing does, as nobody knows how much of a picture features
@@ -69,14 +69,14 @@ class FeatureInversion(Attack):
         division = divide(target, self._oracle, self._public)
         if reason := division.reason or self.unsuitable(target):
             return Evidence(self.name, self.level, applicable=False, reason=reason)
-        assert target.authorised is not None
         public = pixels(division.public.originals, division.size)
         mean = mean_of(public, division.size)
         reached = self.victims(target, division.victims)
         division = Division(division.public, reached, division.source, division.size)
         inverted = self.invert(target, division, public, mean)
         found = score_recovered(reached, inverted.answers, mean)
-        details = {**division.details, **found.details, **inverted.details, "expert": target.authorised.name}
+        details = {**division.details, **found.details, **inverted.details}
+        details |= {} if target.authorised is None else {"expert": target.authorised.name}
         invalid = (
             () if inverted.fitted is None else unfinished(inverted.fitted, found.scores[0].value, own_bound(reached))
         )
@@ -113,6 +113,42 @@ class FeatureDecoding(FeatureInversion):
         decoder = train_decoder(learned, public, people, target.budget, self.config, work=target.work, name=self.name)
         details: dict[str, object] = {"updates": len(decoder.fitted.losses)}
         return Inverted(decoder.decode(_features(target, division.victims)), decoder.fitted, details)
+
+
+class FeatureReconstruction(FeatureInversion):
+    """Trains a decoder on (released feature, original) of public people and decodes the victims' released features.
+
+    Whoever can have pictures of their own turned into features, with the noise, can do it; the model is not needed.
+    """
+
+    name = "feature_reconstruction"
+    summary = "a decoder from released features to pictures, learned on other people"
+    level = Level.L1
+    needs = frozenset({Need.FEATURES, Need.PAIRS, Need.EXPERT, Need.BUDGET})
+
+    def __init__(self, config: DecodingConfig | None = None) -> None:
+        super().__init__()
+        self.config = config or DecodingConfig()
+
+    def fit(self, oracle: Oracle | None, public: Pictures | None) -> Self:
+        """Nothing is learned here: an oracle that gives pictures is of no use against a release of features."""
+        return self
+
+    def unsuitable(self, target: AttackTarget) -> str:
+        """Pairs of other people are of use only with the features that were released of them."""
+        if target.pairs is None or target.pairs.features is not None:
+            return ""
+        return "it is not known what was released of the people to learn from"
+
+    def invert(self, target: AttackTarget, division: Division, public: Tensor, mean: Tensor) -> Inverted:
+        """Train on the public people's released features, decode the victims'."""
+        assert target.budget is not None
+        learned, seen = division.public.features, division.victims.features
+        assert learned is not None
+        assert seen is not None
+        people = division.public.people
+        decoder = train_decoder(learned, public, people, target.budget, self.config, work=target.work, name=self.name)
+        return Inverted(decoder.decode(seen), decoder.fitted, {"updates": len(decoder.fitted.losses)})
 
 
 class FeatureMatching(FeatureInversion):

@@ -22,15 +22,15 @@ TRIAL_PICTURES = 400  # whole people are taken until so many are reached
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trial:
-    """A part of a target's pictures, once released as they are and once replaced by independent noise."""
+    """A part of a target's pictures or features, once released as they are and once replaced by independent noise."""
 
     clean: AttackTarget
     noise: AttackTarget
 
     @classmethod
     def of(cls, target: AttackTarget) -> Trial | None:
-        """The trial that goes with a target; None where its originals are not known."""
-        if target.originals is None:
+        """The trial of a target; None where its originals, or its features before protection, are not known."""
+        if target.originals is None or (target.features is not None and target.clean_features is None):
             return None
         part = target.only(trial_pictures(target))
         assert part.originals is not None
@@ -41,14 +41,17 @@ class Trial:
             replace(
                 part,
                 protected=part.originals,
-                pairs=None if pairs is None else replace(pairs, protected=pairs.originals),
+                features=part.clean_features,
+                pairs=None if pairs is None else _clean_pairs(pairs),
                 protector=None if protector is None else _always,
                 decoder=None if part.decoder is None else _unchanged,
             ),
             replace(
                 part,
                 protected=noise,
-                pairs=None if pairs is None else replace(pairs, protected=_noise_of(pairs, rng)),
+                features=_noise_like(part.features, rng.child("features")),
+                clean_features=None,
+                pairs=None if pairs is None else _noise_pairs(pairs, rng),
                 protector=None if protector is None else _noise_again(rng.child("again")),
             ),
         )
@@ -141,8 +144,19 @@ def _always(images: Tensor, draw: int) -> Tensor:
     return images
 
 
-def _noise_of(pairs: Pairs, rng: Randomness) -> NoisePictures:
-    return NoisePictures(pairs.originals, rng.child("pairs"))
+def _clean_pairs(pairs: Pairs) -> Pairs:
+    return replace(pairs, protected=pairs.originals, features=pairs.clean_features)
+
+
+def _noise_pairs(pairs: Pairs, rng: Randomness) -> Pairs:
+    noise = NoisePictures(pairs.originals, rng.child("pairs"))
+    features = _noise_like(pairs.features, rng.child("pairs", "features"))
+    return replace(pairs, protected=noise, features=features, clean_features=None)
+
+
+def _noise_like(features: NDArray[np.float32] | None, rng: Randomness) -> NDArray[np.float32] | None:
+    """Vectors in the shape of others, each independent of everything."""
+    return None if features is None else rng.normal(*features.shape).numpy()
 
 
 def _noise_again(rng: Randomness) -> Protector:

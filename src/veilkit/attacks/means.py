@@ -68,19 +68,23 @@ class Masks:
 class Pairs:
     """Pictures of other people before and after the protection. people: (N,) codes, in the target's numbering.
 
-    masks: of the originals, where known.
+    masks: of the originals, where known. features, clean_features: as in the target, of a release of features.
     """
 
     originals: Pictures
     protected: Pictures
     people: NDArray[np.int64]
     masks: Masks | None = None
+    features: NDArray[np.float32] | None = None
+    clean_features: NDArray[np.float32] | None = None
 
     def __post_init__(self) -> None:
         counts = [len(self.originals), len(self.protected), len(self.people)]
-        counts += [] if self.masks is None else [len(self.masks)]
+        counts += [len(each) for each in (self.masks, self.features, self.clean_features) if each is not None]
         if len(set(counts)) != 1:
-            raise DataError(f"expected as many originals as protected pictures, codes and masks, but got {counts}")
+            raise DataError(
+                f"expected as many originals as protected pictures, codes, masks and features, but got {counts}"
+            )
 
     def __len__(self) -> int:
         return len(self.people)
@@ -89,4 +93,5 @@ class Pairs:
         """The pairs at these positions."""
         originals, protected = (SomePictures(each, indices) for each in (self.originals, self.protected))
         masks = None if self.masks is None else self.masks.only(indices)
-        return Pairs(originals, protected, self.people[indices], masks)
+        shown, clean = (None if each is None else each[indices] for each in (self.features, self.clean_features))
+        return Pairs(originals, protected, self.people[indices], masks, shown, clean)

@@ -163,6 +163,43 @@ def privacyreid(
 
 
 @app.command()
+def pepr(
+    data: Data,
+    out: Out,
+    init: Init = None,
+    judge: Judge = "people",
+    settings: Settings = None,
+    threads: Threads = 1,
+) -> None:
+    """PEPR-Net: encoders with and without De-ID and adversaries, noise on their features, and attacks on them.
+
+    Learns from the training part, and is judged on features of the test part. Each figure is a cell of its own; a
+    stopped study goes on when the same command is given again. Models, features and sheets in the folder are as
+    private as the pictures.
+    """
+    import torch
+
+    from veilkit.audit.cache import Cache
+    from veilkit.audit.reproduce.cells import Cells
+    from veilkit.audit.reproduce.pepr_plan import PeprStudyConfig, study_settings
+    from veilkit.audit.reproduce.pepr_report import run_study
+    from veilkit.audit.reproduce.pepr_study import PeprStudy
+    from veilkit.configs import parse_settings, with_settings
+    from veilkit.datasets.market1501 import load_market1501
+    from veilkit.experts import load_expert
+    from veilkit.progress import Progress
+
+    torch.set_num_threads(threads)
+    config = with_settings(PeprStudyConfig(), parse_settings(settings or []))
+    parts, recogniser = load_market1501(data), load_expert(judge)
+    facts = study_settings(config, recogniser, init)
+    with Progress(config.cells(), "cells") as progress, Cache(out / "features.sqlite") as cache:
+        study = PeprStudy(parts, out, config, Cells(out, facts, progress), judge=recogniser, cache=cache, init=init)
+        report = run_study(study)
+    typer.echo(f"The tables are in {report}")
+
+
+@app.command()
 def fro_faces(
     lfw: Faces,
     out: Out,

@@ -10,11 +10,12 @@ from veilkit.methods.base import Item, Method, Recoverable, Synthesiser, bind
 from veilkit.methods.controls import Blur, Mask, Noise, Pixelate
 from veilkit.methods.fro import Fro
 from veilkit.methods.mixing import MixUp, Patches
+from veilkit.methods.peprnet import PeprNet
 from veilkit.methods.pixelfade import PixelFade
 from veilkit.methods.privacyreid import PrivacyReid
 
 _ALL: tuple[type[Method[Any]], ...] = (
-    Blur, Pixelate, Noise, Mask, MixUp, Patches, Fro, PixelFade, Avih, PrivacyReid,
+    Blur, Pixelate, Noise, Mask, MixUp, Patches, Fro, PixelFade, Avih, PrivacyReid, PeprNet,
 )  # fmt: skip
 METHODS: Lookup[type[Method[Any]]] = Lookup("method", [(method.name, method) for method in _ALL])
 

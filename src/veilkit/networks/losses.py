@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -39,3 +41,30 @@ class Centres(nn.Module):
     def forward(self, features: Tensor, labels: Tensor) -> Tensor:
         """features (N, D), labels (N,) -> the mean over the batch of the squared distance."""
         return (features - self.centres[labels]).square().sum(1).mean()
+
+
+def hinge_triplet(features: Tensor, labels: Tensor, *, margin: float, mining: Literal["all", "hard"]) -> Tensor:
+    """[|a - p|^2 - |a - n|^2 + margin]_+ over triplets of a batch (PEPR-Net, Eq. 1; Schroff et al., CVPR 2015).
+
+    features (N, D), labels (N,). all: the mean over all triplets that violate the margin, since those that keep it
+    teach nothing. hard: each anchor with its farthest positive and nearest negative (Hermans et al. 2017), the mean
+    over anchors. Every anchor needs another image of its identity and one of another identity in the batch.
+    """
+    squares = pairwise_distances(features).square()
+    same = labels[:, None] == labels[None, :]
+    itself = torch.eye(len(labels), dtype=torch.bool, device=labels.device)
+    if mining == "hard":
+        farthest = squares.masked_fill(~(same & ~itself), -torch.inf).amax(1)
+        nearest = squares.masked_fill(same, torch.inf).amin(1)
+        return F.relu(farthest - nearest + margin).mean()
+    anchor, positive = torch.nonzero(same & ~itself, as_tuple=True)
+    terms = F.relu(squares[anchor, positive][:, None] - squares[anchor] + margin)[~same[anchor]]
+    return terms.sum() / (terms > 0).sum().clamp(min=1)
+
+
+def uniform_cross_entropy(logits: Tensor) -> Tensor:
+    """Cross-entropy of logits (N, K) to the uniform distribution over K: ln K at least, where all K are as likely.
+
+    PEPR-Net's Eq. 3 with its minus sign, without which minimising it has no bound.
+    """
+    return -F.log_softmax(logits, dim=1).mean()

@@ -46,8 +46,16 @@ def distribution(
     }
 
 
-def draw_distributions(file: Path, title: str, panels: Mapping[str, Mapping[str, Any]]) -> None:
-    """An SVG of the places, a panel beside the other: a colour for each person, raw as dots, protected as rings."""
+def draw_distributions(
+    file: Path,
+    title: str,
+    panels: Mapping[str, Mapping[str, Any]],
+    kinds: tuple[str, str] = ("raw picture", "protected picture"),
+) -> None:
+    """An SVG of the places, a panel beside the other: a colour for each person, raw as dots, protected as rings.
+
+    kinds: what dots and rings stand for.
+    """
     width, height = len(panels) * (_PANEL + _GAP) + _GAP, _PANEL + 2 * _TITLE + _GAP
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" font-size="12" '
@@ -66,7 +74,8 @@ def draw_distributions(file: Path, title: str, panels: Mapping[str, Mapping[str,
                 at = (left + 8 + x * (_PANEL - 16), _TITLE + 8 + y * (_PANEL - 16))
                 parts.append(f'<circle cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="4" {paint}/>')
     parts.append(
-        f'<text x="{_GAP}" y="{height - 10}">dot: raw picture, ring: protected picture, colour: person; t-SNE</text>'
+        f'<text x="{_GAP}" y="{height - 10}">dot: {escape(kinds[0])}, ring: {escape(kinds[1])}, colour: person; '
+        "t-SNE</text>"
     )
     write_atomically(file, ("".join(parts) + "</svg>\n").encode(), file.parent)
 

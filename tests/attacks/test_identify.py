@@ -1,0 +1,128 @@
+"""Closed-set identification: its parts, its accuracies, and its gates on features and on pictures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.attacks.targets import Blind, noise, target
+from veilkit.attacks import AttackTarget, Budget, run_gated
+from veilkit.attacks.identify import Identification, divide_pictures, identify, person_shares
+from veilkit.attacks.pictures import HeldPictures
+from veilkit.attacks.search import plan_search
+from veilkit.rng import Randomness
+
+RNG = Randomness.from_seed(0)
+
+
+def clouds(people: int = 30, shots: int = 8, spread: float = 0.5, seed: int = 0) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    centres = random.normal(size=(people, 16)).repeat(shots, axis=0)
+    return (centres + spread * random.normal(size=centres.shape)).astype(np.float32)
+
+
+def feature_target(features: np.ndarray, clean: np.ndarray | None, shots: int = 8, **changes: object) -> AttackTarget:
+    """A release of features; its pictures are there for the gates to count, and are all the same."""
+    import torch
+
+    people = np.arange(len(features)) // shots
+    search, _ = plan_search([str(code) for code in people], [None] * len(people), *[range(len(people))] * 2)
+    values: dict[str, object] = {
+        "rng": RNG, "features": features, "clean_features": clean, "people": people, "search": search,
+        "originals": HeldPictures(torch.full((len(people), 3, 4, 4), 0.5)), "budget": Budget(pictures=10_000),
+    }  # fmt: skip
+    return AttackTarget(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def test_parts_share_people_and_no_pictures() -> None:
+    people = np.array([5] * 10 + [2] * 3 + [8] * 2 + [1] * 7)  # person 8 has too few
+    parts = divide_pictures(people, RNG)
+    everything = np.concatenate([parts.train, parts.validation, parts.test])
+    assert sorted(everything.tolist()) == sorted(np.flatnonzero(people != 8).tolist())
+    for part in (parts.train, parts.validation, parts.test):
+        assert set(people[part]) == {1, 2, 5}
+    assert [int((people[part] == 5).sum()) for part in (parts.train, parts.validation, parts.test)] == [5, 2, 3]
+    assert len(np.intersect1d(parts.known, parts.test)) == 0
+
+
+def test_shares_are_means_of_each_person() -> None:
+    shares = person_shares(np.array([True, False, True, True]), np.array([9, 9, 2, 9]))
+    assert shares.tolist() == pytest.approx([1.0, 2 / 3])
+
+
+def test_people_are_named_where_features_tell_them_and_not_in_noise() -> None:
+    people = np.arange(240) // 8
+    parts = divide_pictures(people, RNG)
+    clear, blind = identify(clouds(), people, parts), identify(clouds(spread=100.0), people, parts)
+    assert clear.chance == pytest.approx(1 / 30)
+    for name, shares in clear.shares.items():
+        assert len(shares) == 30
+        assert shares.mean() > 0.9
+        assert blind.shares[name].mean() < 0.2
+    assert clear.converged
+
+
+def test_noise_scores_chance_however_uneven_the_people_are() -> None:
+    """One person with most pictures must not make blind guessing look good: every person counts the same."""
+    people = np.concatenate([np.zeros(300, dtype=np.int64), np.repeat(np.arange(1, 11), 6)])
+    random = np.random.default_rng(1)
+    found = [identify(random.normal(size=(360, 8)).astype(np.float32), people, divide_pictures(people, RNG.child(i)))
+             for i in range(3)]  # fmt: skip
+    for name in ("softmax", "1-NN", "centroid"):
+        mean = np.mean([each.shares[name].mean() for each in found])
+        assert mean == pytest.approx(1 / 11, abs=0.1)
+
+
+def test_a_release_of_noise_is_a_valid_nothing_and_clean_features_are_found() -> None:
+    features = clouds()
+    found = run_gated(Identification, feature_target(features, features))
+    assert found.invalid == ()
+    assert found.scores[0].value > 0.9
+    assert [score.metric for score in found.scores] == [
+        "accuracy", "accuracy (softmax)", "accuracy (1-NN)", "accuracy (centroid)"
+    ]  # fmt: skip
+    assert "the same people" in found.scores[0].note
+    nothing = run_gated(Identification, feature_target(clouds(spread=1000.0), features))
+    assert nothing.invalid == ()
+    assert nothing.scores[0].value < 0.2
+    assert nothing.details["gates"]["on originals"] > 0.9
+
+
+def test_the_first_score_is_of_the_classifier_that_validation_chose() -> None:
+    features = clouds(spread=1.2)
+    found = run_gated(Identification, feature_target(features, features))
+    by_name = {score.metric: score.value for score in found.scores}
+    assert by_name["accuracy"] == by_name[f"accuracy ({found.details['headline']})"]
+
+
+def test_without_clean_features_or_where_these_tell_nothing_it_is_invalid() -> None:
+    features = clouds()
+    assert "not at hand" in run_gated(Identification, feature_target(features, None)).invalid[0]
+    blind = run_gated(Identification, feature_target(features, clouds(spread=1000.0)))
+    assert any("no better than chance" in reason for reason in blind.invalid)
+
+
+def test_pictures_are_attacked_through_a_recogniser() -> None:
+    clear = run_gated(Identification, target(budget=Budget()))
+    assert clear.invalid == ()
+    assert clear.scores[0].value > 0.8
+    nothing = run_gated(Identification, target(noise(), budget=Budget()))
+    assert nothing.invalid == ()
+    assert nothing.scores[0].value < 0.4
+    assert run_gated(Identification, target(noise(), recogniser=Blind(), budget=Budget())).invalid
+
+
+def test_it_says_what_is_missing() -> None:
+    assert "nor pictures" in run_gated(Identification, target(budget=Budget(), recogniser=None)).reason
+    assert "no budget" in run_gated(Identification, target()).reason
+    pairs = clouds(people=10, shots=2)
+    two_each = run_gated(Identification, feature_target(pairs, pairs, shots=2))
+    assert not two_each.applicable
+    assert "3 pictures" in two_each.reason
+
+
+def test_the_budget_bounds_the_pictures_in_whole_people() -> None:
+    features = clouds()
+    found = Identification().run(feature_target(features, features, budget=Budget(pictures=50)))
+    assert found.details["people"] == 7
+    assert sum(found.details["pictures"].values()) == 56
