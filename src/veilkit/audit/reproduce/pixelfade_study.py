@@ -131,11 +131,13 @@ class PixelFadeStudy:
         Enlarged crops are smooth, so that blur and mosaic leave more of them: by that much the paper's figures of
         recovery are higher whatever the attacker.
         """
-        names = [name for name in ("pixelate", "blur") if name in self.config.methods]
-        own = attack_size(AttackTarget(rng=self._rng, originals=self.subject.tested))
-        return self._cell(
-            "sizes", lambda: dict(likeness_by_size(self.subject.tested, names, (own, _PAPER_SIZE), self._rng))
-        )
+
+        def compute() -> dict[str, Any]:
+            names = [name for name in ("pixelate", "blur") if name in self.config.methods]
+            own = attack_size(AttackTarget(rng=self._rng, originals=self.subject.tested))
+            return dict(likeness_by_size(self.subject.tested, names, (own, _PAPER_SIZE), self._rng))
+
+        return self._cell("sizes", compute)
 
     def attack(self, name: str) -> dict[str, Any]:
         """A stronger attacker on ours."""
