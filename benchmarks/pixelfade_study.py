@@ -60,7 +60,6 @@ LOST = {
     "pixelfade-op": ("raw-protected", "original queries in a protected gallery", 4),
 }
 OTHERS = ("paper", "released")
-ENERGY = "AUC, energy"
 PAGES = ROOT / "docs" / "methods"
 PEOPLE = f"{CONFIG.people} test people, {CONFIG.queries} query and {CONFIG.gallery} gallery pictures each"
 SCALE = f"{PEOPLE}; attackers: {CONFIG.public_people} training people, {CONFIG.updates} updates; MobileNetV2"
@@ -127,12 +126,8 @@ def rows(cells: Mapping[str, Any]) -> list[dict[str, Any]]:
         found += _kept(cell, name)
     if (row := _ordered(cells)) and (not _unproved(cells) or not reaches(row["figure"], row["bar"])):
         found.append(row)
-    outlines = {name: cells.get(f"outline/{name}") for name in (OURS, *OTHERS, FLOOR)}
-    gated = {name: cell for name, cell in outlines.items() if name != FLOOR}
-    if all(outlines.values()) and not _invalid(gated) and (apart := cells.get("outlines")):
-        found.append(_outline(outlines, apart, cells))
-        if all(ENERGY in cell["scores"] for cell in outlines.values()):
-            found.append(_energy(outlines))
+    if (row := _outline(cells)) and (not _unmarked(cells) or not reaches(row["figure"], row["bar"])):
+        found.append(row)
     return found
 
 
@@ -267,10 +262,16 @@ def _kept(ours: Mapping[str, Any], other: str = "") -> list[dict[str, Any]]:
     return found
 
 
-def _outline(outlines: Mapping[str, Any], apart: Mapping[str, Any], cells: Mapping[str, Any]) -> dict[str, Any]:
+def _outline(cells: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The row of where people stand, where all of it was measured."""
+    outlines = {name: cells.get(f"outline/{name}") for name in (OURS, *OTHERS, FLOOR)}
+    apart = cells.get("outlines")
+    if not apart or not all(outlines.values()):
+        return None
     metric = "AUC beyond place"
-    least = min(OTHERS, key=lambda name: outlines[name]["scores"][metric][0])
-    told = [f"{name} {_interval(cell['scores'][metric], 1, 3)}" for name, cell in outlines.items()]
+    measured = {name: cell for name, cell in outlines.items() if cell}
+    least = min(OTHERS, key=lambda name: measured[name]["scores"][metric][0])
+    told = [f"{name} {_interval(cell['scores'][metric], 1, 3)}" for name, cell in measured.items()]
     ranks = {name: cells.get(f"release/{name}") for name in (OURS, *OTHERS)}
     told += [
         f"Rank-1 of {name}, protected to protected, "
@@ -283,22 +284,14 @@ def _outline(outlines: Mapping[str, Any], apart: Mapping[str, Any], cells: Mappi
         "figure": round(apart[f"{OURS} - {least}"][2], 4),
         "bar": "< 0",
         "unit": "AUC",
-        "note": "; ".join([*told, *(f"{pair} {_interval(value, 1, 4)}" for pair, value in apart.items())]),
+        "note": "; ".join(
+            [*told, *(f"{pair} {_interval(value, 1, 4)}" for pair, value in apart.items()), *_unmarked(cells)]
+        ),
     }
 
 
-def _energy(outlines: Mapping[str, Any]) -> dict[str, Any]:
-    """Local energy needs no training: what anybody sees who looks where the noise is rougher."""
-    found = {name: cell["scores"][ENERGY] for name, cell in outlines.items()}
-    return {
-        "id": "pixelfade-outline-energy",
-        "claim": "Outline by local energy: AUC of person against background, ours (upper bound) minus the less of "
-        "paper and released (lower bound)",
-        "figure": round(found[OURS][2] - min(found[name][1] for name in OTHERS), 4),
-        "bar": "< 0",
-        "unit": "AUC",
-        "note": "; ".join(f"{name} {_interval(value, 1, 3)}" for name, value in found.items()),
-    }  # fmt: skip
+def _unmarked(cells: Mapping[str, Any]) -> list[str]:
+    return _invalid({f"outline/{name}": cells.get(f"outline/{name}") for name in (OURS, *OTHERS)})
 
 
 def _recovery(name: str, cell: Mapping[str, Any]) -> str:

@@ -92,16 +92,6 @@ def test_figures_are_losses_shares_and_the_worst_bound() -> None:
     assert "floor 0.500" in found["pixelfade-outline"]["note"]
 
 
-def test_energy_is_compared_by_bounds() -> None:
-    cells: dict[str, Any] = copy.deepcopy(CELLS)
-    for name, area in (("pixelfade", 0.53), ("paper", 0.56), ("released", 0.64), ("floor", 0.5)):
-        cells[f"outline/{name}"]["scores"]["AUC, energy"] = [area, area - 0.005, area + 0.005]
-    row = by_id(cells)["pixelfade-outline-energy"]
-    assert row["figure"] == pytest.approx(0.535 - 0.555)
-    assert "floor 0.500" in row["note"]
-    assert "pixelfade-outline-energy" not in by_id(CELLS)
-
-
 def test_a_pair_against_the_order_is_named() -> None:
     assert "against the order" not in by_id(CELLS)["pixelfade-recovery-order"]["note"]  # an interval around 0
     turned = {**CELLS, "order": {**CELLS["order"], "pixelate - avih": [-0.05, -0.06, -0.04]}}
