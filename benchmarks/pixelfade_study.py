@@ -75,7 +75,7 @@ def main() -> None:
     cells = read(arguments.work, asdict(CONFIG))
     keep(arguments.work, NAME)
     for reason in withheld(cells):
-        print(f"no row: {reason}")
+        print(f"proves nothing: {reason}")
     put(PAGES / "pixelfade.md", "pixelfade", tables(cells))
     put(PAGES / "avih.md", "avih", beside_avih(cells))
     put(README, "people", headline(cells, CONFIG))
@@ -227,7 +227,7 @@ def _without_link(tables: list[str]) -> list[str]:
 
 
 def withheld(cells: Mapping[str, Any]) -> list[str]:
-    """Why rows are missing although their cells are there: attacks that failed their gates prove nothing."""
+    """Attacks that failed their gates: a row that rests on one is missing, unless it falls short all the same."""
     names = [f"recovery/{name}" for name in ORDER] + [f"outline/{name}" for name in (OURS, *OTHERS)]
     return _invalid({name: cells.get(name) for name in names})
 
