@@ -68,7 +68,7 @@ def recovered_table(releases: Mapping[str, Row], recovered: Mapping[str, Row]) -
 
 def outlines_table(outlines: Mapping[str, Row], releases: Mapping[str, Row]) -> str:
     """The silhouette leak of each release and of noise, beside what it keeps."""
-    metrics = ("AUC beyond place", "AUC beyond place, energy", "AUC")
+    metrics = ("AUC beyond place", "AUC beyond place, energy", "AUC", "AUC, energy")
     rows = []
     for name, cell in outlines.items():
         kept = releases[name]["expert"]["settings"]["protected-protected"]["rank-1"] if name in releases else None
