@@ -1,11 +1,13 @@
-"""AVIH: the picture is driven away from the original while the expert's features stay (see docs/methods/avih.md)."""
+"""AVIH: noise that keeps the expert's features and that a key model turns into the picture (see docs/methods/avih.md)."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from veilkit.configs import check_range
@@ -16,62 +18,62 @@ from veilkit.methods.expert_bound import ExpertBound, ExpertSettings
 from veilkit.methods.key_model import KeyModel
 from veilkit.rng import Randomness
 
+_SIDE = 4  # pixels a side of the squares whose sums the variance term compares
+
 
 @dataclass(frozen=True, slots=True)
 class AvihConfig(ExpertSettings):
     """Settings of AVIH, beside those of the expert (expert, batch, spread).
 
-    loss = feature_weight * features + key_weight * MSE(key model(protected), original)
-    - variance_weight * variance of (protected - original), all on the scale [0, 1].
+    loss = feature_weight * features + key_weight * MSE(key model(protected), original) + variance_weight * variance
+    of the sums over all squares of 4 x 4 pixels of the protected picture, per channel and added up.
     features: the squared distance over the dimensions ("mean", as released) or over the spread ("relative").
-    key: whether there is a key model at all. balance: "sum" descends the loss as it stands, in which the scale of an
-    expert's features decides whether anything is hidden; "each" divides the gradient of each term by its mean
-    magnitude before they are weighed, so that the weights mean the same for every expert. variance_weight: 3 moves
-    features about as far as PixelFade's limit lets ours (under the expert of models/); 1 is the paper's sum.
-    steps: 100 in PixelFade's comparison. momentum, step: of the gradient over its mean magnitude. The step shrinks by
-    `decay` after every `decay_every` steps; start is the standard deviation of the noise that it begins with, since
-    at the original itself every gradient is zero. Neither is told by the facts that we have.
+    key: whether there is a key model at all.
+    balance: "sum" descends the loss as it stands, in which the scale of an expert's features decides whether the
+    other two terms are heard; "each" divides the gradient of the features, and that of the other two together, by its
+    mean magnitude, and gives the latter the weight `share`, whatever the expert.
+    start: from "noise" or from the "original". steps: 100 in PixelFade's comparison, 800 as released. momentum, step:
+    of the gradient over its mean magnitude. The step shrinks by `decay` whenever the loss has risen `patience` times.
     """
 
     steps: int = 100
     step: float = 0.01
     decay: float = 0.85
-    decay_every: int = 10
+    patience: int = 16
     momentum: float = 0.3
     features: Literal["mean", "relative"] = "mean"
     balance: Literal["each", "sum"] = "each"
+    share: float = 0.2
     feature_weight: float = 1.0
-    variance_weight: float = 3.0
-    key: bool = False
+    key: bool = True
     key_weight: float = 0.2
-    start: float = 0.05
+    variance_weight: float = 0.001
+    start: Literal["noise", "original"] = "noise"
 
     def __post_init__(self) -> None:
         ExpertSettings.__post_init__(self)
         check_range("steps", self.steps, 1, 100_000)
         check_range("step", self.step, 1e-6, 10)
         check_range("decay", self.decay, 0.01, 1)
-        check_range("decay_every", self.decay_every, 1, 100_000)
+        check_range("patience", self.patience, 1, 100_000)
         check_range("momentum", self.momentum, 0, 0.9999)
-        check_range("start", self.start, 1e-6, 1)
-        for name in ("feature_weight", "variance_weight", "key_weight"):
+        for name in ("share", "feature_weight", "key_weight", "variance_weight"):
             check_range(name, getattr(self, name), 0, 1e9)
 
 
 class Avih(ExpertBound[AvihConfig]):
     """Adversarial visual information hiding (Su et al., ICCV 2023), PixelFade's closest rival.
 
-    The default is its protection alone, as PixelFade compares with; the preset `key` adds the key model, with which
-    the holder of the key gets an approximation of the original back (`recover`). `released` is the plain sum of the
-    three terms; on the packaged expert it hides next to nothing, since the features' gradient outweighs the rest.
+    The key model is a small network whose weights come from the secret key; who has the key gets an approximation of
+    the original back (`recover`). `released` is the plain sum of the three terms, and `keyless` has no key model.
     """
 
     name = "avih"
-    summary = "driven away from the picture while one authorised expert's features stay"
+    summary = "noise that keeps one authorised expert's features, and that a secret key model turns into the picture"
     default = AvihConfig()
     presets = {  # noqa: RUF012
-        "key": replace(default, key=True),
-        "released": replace(default, key=True, balance="sum", variance_weight=1.0),
+        "released": replace(default, balance="sum"),
+        "keyless": replace(default, key=False),
     }
 
     @property
@@ -100,20 +102,23 @@ def _key_model(rng: Randomness) -> KeyModel:
 def hide(picture: Tensor, *, unit: float, key: KeyModel | None, config: AvihConfig, rng: Randomness) -> Course:
     """Optimise one picture (3, H, W) in [0, 1]. unit: what the squared feature distance is divided by."""
     features = (yield Ask(picture, None)).features
-    values = (picture + config.start * rng.child("start").normal(*picture.shape)).clamp_(0, 1)
-    velocity = torch.zeros_like(values)
-    for step in range(config.steps):
+    values = rng.child("start").normal(*picture.shape) if config.start == "noise" else picture
+    velocity, length, before, rises = torch.zeros_like(values), config.step, math.inf, 0
+    for _ in range(config.steps):
         answer = yield Ask(values, features)
-        terms = [
-            (config.feature_weight, answer.gradient / unit),
-            (config.variance_weight, closeness_gradient(values, picture)),
-        ]
-        if key is not None:
-            terms.append((config.key_weight, key_gradient(values, picture, key)))
-        each = config.balance == "each"
-        gradient = torch.stack([weight * (scaled(term) if each else term) for weight, term in terms]).sum(0)
+        seen, of_picture = picture_terms(values, picture, key, config)
+        of_features = config.feature_weight / unit * answer.gradient
+        if config.balance == "each":
+            gradient = scaled(of_features) + config.share * scaled(of_picture)
+        else:
+            gradient = of_features + of_picture
         velocity = config.momentum * velocity + scaled(gradient)
-        values = (values - config.step * config.decay ** (step // config.decay_every) * velocity).clamp_(0, 1)
+        values = (values - length * velocity).clamp_(0, 1)
+        loss = config.feature_weight / unit * answer.distance + seen
+        rises += loss > before
+        before = loss
+        if rises == config.patience:
+            length, rises = config.decay * length, 0
     shown = quantised(values)
     answer = yield Ask(shown, features)
     report = {"feature_distance": answer.distance, "steps": config.steps}
@@ -123,22 +128,25 @@ def hide(picture: Tensor, *, unit: float, key: KeyModel | None, config: AvihConf
     return Made(shown, report)
 
 
+def picture_terms(values: Tensor, picture: Tensor, key: KeyModel | None, config: AvihConfig) -> tuple[float, Tensor]:
+    """What the key model's error and the variance add to the loss of (3, H, W), and the gradient of both."""
+    leaf = values.detach().requires_grad_()
+    with torch.enable_grad():
+        loss = config.variance_weight * unevenness(leaf)
+        if key is not None:
+            loss = loss + config.key_weight * (key(leaf[None])[0] - picture).square().mean()
+        (gradient,) = torch.autograd.grad(loss, leaf)
+    return loss.item(), gradient
+
+
+def unevenness(values: Tensor) -> Tensor:
+    """The variance over all squares of a picture (3, H, W) of the sums over them, added up over the channels."""
+    side = min(_SIDE, *values.shape[1:])
+    sums = side**2 * F.avg_pool2d(values[None], side, stride=1)[0].flatten(1)
+    return sums.var(1, correction=min(1, sums.shape[1] - 1)).sum()
+
+
 def scaled(gradient: Tensor) -> Tensor:
     """The gradient over its mean magnitude; nothing stays nothing."""
     size = gradient.abs().mean()
     return gradient / size if size > 0 else gradient
-
-
-def closeness_gradient(values: Tensor, picture: Tensor) -> Tensor:
-    """The gradient of minus the variance of (values - picture)."""
-    apart = values - picture
-    return -2 / apart.numel() * (apart - apart.mean())
-
-
-def key_gradient(values: Tensor, picture: Tensor, key: KeyModel) -> Tensor:
-    """The gradient of MSE(key(values), picture)."""
-    leaf = values.detach().requires_grad_()
-    with torch.enable_grad():
-        error = (key(leaf[None])[0] - picture).square().mean()
-        (gradient,) = torch.autograd.grad(error, leaf)
-    return gradient
