@@ -47,10 +47,12 @@ from veilkit.audit.reproduce.pixelfade_tables import (
     recovered_table,
     sizes_table,
 )
+from veilkit.audit.reproduce.study_attacks import difference
 from veilkit.audit.reproduce.study_tables import attacks_table, differences, mean_image
 from veilkit.datasets.market1501 import load_market1501
 from veilkit.experts import load_expert
 from veilkit.progress import Progress
+from veilkit.rng import Randomness
 
 NAME, CONFIG = "pixelfade", PixelFadeStudyConfig()
 COMMAND = "VEILKIT_DATA=... python benchmarks/pixelfade_study.py"
@@ -128,6 +130,7 @@ def rows(cells: Mapping[str, Any]) -> list[dict[str, Any]]:
         found.append(row)
     if (row := _outline(cells)) and (not _unmarked(cells) or not reaches(row["figure"], row["bar"])):
         found.append(row)
+    found += [row for row in (_outline_by_energy(cells), _beside_released(cells)) if row]
     return found
 
 
@@ -186,6 +189,8 @@ def tables(cells: Mapping[str, Any]) -> str:
         parts += ["Where the person stands:", outlines_table(outlines, releases)]
     if apart := cells.get("outlines"):
         parts.append(differences(apart, "AUC beyond place"))
+    if energies := cells.get("energies"):
+        parts.append(differences(energies, "AUC by local energy"))
     grid = _kind(cells, "grid")
     points = [point for point in grid_points(CONFIG) if point.cell in grid]
     if points:
@@ -263,12 +268,59 @@ def _kept(ours: Mapping[str, Any], other: str = "") -> list[dict[str, Any]]:
 
 
 def _outline(cells: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The row of where people stand, where all of it was measured."""
+    """The row of where people stand by a network that learned it, where all of it was measured."""
+    row = _apart(cells, "outlines", "AUC beyond place")
+    return row and {
+        **row,
+        "id": "pixelfade-outline",
+        "claim": "Outline by a network, beyond place: AUC of person against background, ours minus the less of paper "
+        "and released, upper bound",
+        "note": "; ".join([row["note"], *_unmarked(cells)]),
+    }
+
+
+def _outline_by_energy(cells: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The row of where people stand by local energy, which nobody has to learn, where all of it was measured."""
+    row = _apart(cells, "energies", "AUC, energy")
+    return row and {
+        **row,
+        "id": "pixelfade-outline-energy",
+        "claim": "Outline by local energy: AUC of person against background, ours minus the less of paper and "
+        "released, upper bound",
+    }
+
+
+def _beside_released(cells: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The row that the quicker preset pays for its speed with nothing, where recovery of both was measured."""
+    names = (OURS, "released")
+    recovered, releases = ({name: cells.get(f"{kind}/{name}") for name in names} for kind in ("recovery", "release"))
+    if not all(recovered.values()) or not all(releases.values()):
+        return None
+    ours, theirs = ({"people": [], **(cell or {})} for cell in recovered.values())
+    if not ours["people"] or not theirs["people"]:
+        return None
+    rng = Randomness.from_seed(CONFIG.seed)
+    found = difference(ours["SSIM each"], theirs["SSIM each"], ours["people"], rng)
+    ranks = [
+        f"Rank-1 of {name}, protected to protected, "
+        f"{_interval(cell['expert']['settings']['protected-protected']['rank-1'], 100, 1)} %"
+        for name, cell in releases.items() if cell
+    ]  # fmt: skip
+    told = [_recovery(name, cell) for name, cell in recovered.items() if cell]
+    return {
+        "id": "pixelfade-preset-recovery",
+        "claim": "Recovery SSIM of PixelFade (ours) minus that of its preset released",
+        "figure": round(found[0], 4), "bar": "<= 0", "unit": "SSIM",
+        "note": "; ".join([f"paired interval [{found[1]:.4f}, {found[2]:.4f}]", *told, *ranks,
+                           *_invalid({f"recovery/{name}": cell for name, cell in recovered.items()})]),
+    }  # fmt: skip
+
+
+def _apart(cells: Mapping[str, Any], differences: str, metric: str) -> dict[str, Any] | None:
     outlines = {name: cells.get(f"outline/{name}") for name in (OURS, *OTHERS, FLOOR)}
-    apart = cells.get("outlines")
+    apart = cells.get(differences)
     if not apart or not all(outlines.values()):
         return None
-    metric = "AUC beyond place"
     measured = {name: cell for name, cell in outlines.items() if cell}
     least = min(OTHERS, key=lambda name: measured[name]["scores"][metric][0])
     told = [f"{name} {_interval(cell['scores'][metric], 1, 3)}" for name, cell in measured.items()]
@@ -278,15 +330,12 @@ def _outline(cells: Mapping[str, Any]) -> dict[str, Any] | None:
         f"{_interval(cell['expert']['settings']['protected-protected']['rank-1'], 100, 1)} %"
         for name, cell in ranks.items() if cell
     ]  # fmt: skip
+    told += [f"{pair} {_interval(value, 1, 4)}" for pair, value in apart.items()]
     return {
-        "id": "pixelfade-outline",
-        "claim": "Outline: AUC of person against background, ours minus the less of paper and released, upper bound",
         "figure": round(apart[f"{OURS} - {least}"][2], 4),
         "bar": "< 0",
         "unit": "AUC",
-        "note": "; ".join(
-            [*told, *(f"{pair} {_interval(value, 1, 4)}" for pair, value in apart.items()), *_unmarked(cells)]
-        ),
+        "note": "; ".join(told),
     }
 
 

@@ -27,7 +27,8 @@ def recovered(ssim: float) -> dict[str, Any]:
 
 
 def outlined(area: float) -> dict[str, Any]:
-    return {"scores": {"AUC beyond place": [area, area - 0.01, area + 0.01]}, "invalid": [], "reason": ""}
+    scores = {metric: [area, area - 0.01, area + 0.01] for metric in ("AUC beyond place", "AUC, energy")}
+    return {"scores": scores, "invalid": [], "reason": ""}
 
 
 def released(pp: float, op: float) -> dict[str, Any]:
@@ -70,6 +71,7 @@ CELLS = {
         "pixelfade - released": [-0.19, -0.21, -0.17],
         "pixelfade - floor": [0.01, 0.0, 0.02],
     },
+    "energies": {"pixelfade - paper": [-0.02, -0.04, 0.01], "pixelfade - released": [-0.3, -0.4, -0.2]},
 }
 
 
@@ -86,10 +88,25 @@ def test_figures_are_losses_shares_and_the_worst_bound() -> None:
         "pixelfade-held": (99.5, True),
         "pixelfade-recovery-order": (-0.01, False),
         "pixelfade-outline": (-0.05, True),  # against paper, the harder one to be below of
+        "pixelfade-outline-energy": (0.01, False),
     }
     assert "[4.5, 7.5]" in found["pixelfade-pp"]["note"]
     assert "mean image 0.200" in found["pixelfade-recovery-order"]["note"]
     assert "floor 0.500" in found["pixelfade-outline"]["note"]
+
+
+def test_the_quicker_preset_is_compared_picture_by_picture() -> None:
+    each = {"people": [1, 1, 2, 2]}
+    cells = {
+        **CELLS,
+        "release/released": released(-0.2, -0.1),
+        "recovery/pixelfade": {**recovered(0.10), **each, "SSIM each": [0.1, 0.2, 0.3, None]},
+        "recovery/released": {**recovered(0.20), **each, "SSIM each": [0.3, 0.2, 0.5, 0.9]},
+    }
+    row = by_id(cells)["pixelfade-preset-recovery"]
+    assert row["figure"] == pytest.approx(-0.4 / 3, abs=1e-4)
+    assert "released, protected to protected, 60.0" in row["note"]
+    assert "pixelfade-preset-recovery" not in by_id(CELLS)
 
 
 def test_a_pair_against_the_order_is_named() -> None:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from tests.methods.experts import SIZE, Toy, pictures, tiny_expert_file, toy_expert
 from veilkit.errors import ConfigError
+from veilkit.methods.approach import evened, local_energy
 from veilkit.methods.authorised import Ask, Authorised
 from veilkit.methods.calibration import spread
 from veilkit.methods.objectives import grained_noise, mask_numbers, objective
@@ -162,6 +163,29 @@ def test_no_value_of_ours_leaves_the_reach_of_its_noise() -> None:
     for index in range(2):
         noise = RNG.child("picture", f"picture{index}").child("noise", 0).normal(3, *SIZE)
         assert (made[index] - (0.5 + 0.15 * noise).clamp(0, 1)).abs().max() <= 0.08 + 0.51 / 255
+
+
+def test_energy_comes_to_lie_as_it_lay_over_the_noise() -> None:
+    """A patch that is rougher than its surroundings is brought back; the roughness of the whole stays free."""
+    noise = 0.5 + 0.15 * RNG.child("noise").normal(3, 40, 24)
+    wanted, rough = local_energy(noise), noise.clone()
+    rough[:, 10:20, 8:16] = 0.5 + 2 * (rough[:, 10:20, 8:16] - 0.5)
+    values, spread = rough, []
+    for _ in range(60):
+        spread.append((local_energy(values) / wanted).log().std().item())
+        values = evened(values, wanted, 0.15)
+    assert spread[-1] < 0.4 * spread[0]  # its sharp edge stays the last
+    assert max(spread[1:]) < spread[0]
+    twice = 0.5 + 2 * (noise - 0.5)
+    assert torch.allclose(evened(twice, wanted, 0.15), twice, atol=1e-6)
+
+
+def test_local_energy_is_a_mean_over_the_pixels_that_are_there() -> None:
+    values = pictures(1, 11, 13)[0]
+    found = local_energy(values)
+    for row, column in ((0, 0), (5, 6), (10, 12)):
+        around = values[:, max(0, row - 4) : row + 5, max(0, column - 4) : column + 5]
+        assert found[0, row, column].item() == pytest.approx((around - 0.5).square().mean().item(), rel=1e-4)
 
 
 @pytest.mark.parametrize("preset", ["default", "released"])

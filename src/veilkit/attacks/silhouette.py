@@ -85,15 +85,15 @@ class Silhouette(Attack):
         images, shown = pixels(public.protected, division.size), pixels(victims.protected, division.size)
         network, fitted = train_marker(images, lessons, public.people, self.config, target.budget, target.work)
         marked = mark(network, shown)
-        strength = energy(shown) * _sign(energy(images), lessons)
+        energies = strength(shown, images, lessons)
         mean = np.broadcast_to(lessons.mean(axis=0, dtype=np.float32), truth.shape)
         people = None if victims.people is None else victims.people[mixed]
         floor = float(areas(mean, truth)[mixed].mean())
         rows = {
             "AUC beyond place": (areas(beyond_place(marked), truth), f"chance {_EVEN:.0%}"),
-            "AUC beyond place, energy": (areas(beyond_place(strength), truth), f"chance {_EVEN:.0%}"),
+            "AUC beyond place, energy": (areas(beyond_place(energies), truth), f"chance {_EVEN:.0%}"),
             "AUC": (areas(marked, truth), f"the mean mask of other people scores {floor:.3f}"),
-            "AUC, energy": (areas(strength, truth), f"chance {_EVEN:.0%}"),
+            "AUC, energy": (areas(energies, truth), f"chance {_EVEN:.0%}"),
         }
         scores = tuple(
             mean_score(metric, values[mixed], people, role=Role.PRIVACY, higher_is_better=False, rng=target.rng,
@@ -125,6 +125,11 @@ def energy(images: Tensor) -> Values:
         smooth = F.avg_pool2d(strays, _SMOOTHED, 1, _SMOOTHED // 2, count_include_pad=False)
         found.append(smooth[:, 0])
     return torch.cat(found).numpy()
+
+
+def strength(images: Tensor, lessons: Tensor, masks: NDArray[np.bool_]) -> Values:
+    """(N, H, W): local energy of `images`, or minus it where people have less of it in `lessons` with `masks`."""
+    return energy(images) * _sign(energy(lessons), masks)
 
 
 def beyond_place(values: Values) -> Values:

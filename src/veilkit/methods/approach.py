@@ -4,9 +4,10 @@ The paper begins with the original and hopes that every pixel gets replaced. Her
 and the original enters through its features alone: the picture is a function of (features, noise). So nothing can be
 read from it that could not be read from the features that the expert keeps anyhow, whatever network tries to, and
 there is no outline of a body to be left over. Of the picture's distance to its noise Eq. 1 asks that it be small: the
-first picture within the limit is taken. Adam moves all values by about the same length, which keeps the change
-even over the picture, where plain gradients would gather it where the expert looks; none moves farther than `reach`.
-Every picture is judged as its 8-bit file will be.
+first picture within the limit is taken. Adam moves all values by about the same length, and none farther than
+`reach`. Even so the picture would become rougher where the expert looks, which is where people stand: after each step
+a part of that is taken back, so that local energy lies over the picture as it lay over the noise. Every picture is
+judged as its 8-bit file will be.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import math
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from veilkit.methods.authorised import Ask
@@ -24,7 +26,11 @@ from veilkit.methods.space import Space
 from veilkit.rng import Randomness
 
 _BETAS = (0.9, 0.99)
+_GREY = 0.5
 _LAST = 0.1  # of the rate, in the last step
+_EVEN = 0.15  # share of the unevenness that each step takes back: the least after which none was measured
+_AROUND = 9  # pixels a side over which energy is local
+_AT_ONCE = 1.25  # times that a value's distance from grey may change in one step
 
 
 def approach(
@@ -43,6 +49,7 @@ def approach(
     features = (yield Ask(picture, None)).features
     noise = space.outside(grained_noise(picture.shape, size, rng))
     low, high = (noise - config.reach).clamp_(min=0), (noise + config.reach).clamp_(max=1)
+    energy = local_energy(noise)
     values, mean, square = noise, torch.zeros_like(noise), torch.zeros_like(noise)
     best, least = noise, math.inf
     total = config.steps + config.finish
@@ -56,7 +63,8 @@ def approach(
         mean = torch.lerp(answer.gradient, mean, _BETAS[0])
         square = torch.lerp(answer.gradient.square(), square, _BETAS[1])
         moved = (mean / (1 - _BETAS[0] ** (step + 1))) / (square / (1 - _BETAS[1] ** (step + 1))).sqrt().add_(1e-20)
-        values = torch.minimum(torch.maximum(values - _rate(step, config) * moved, low), high)
+        values = evened(values - _rate(step, config) * moved, energy, _EVEN)
+        values = torch.minimum(torch.maximum(values, low), high)
     moved = best - noise
     return Made(
         best,
@@ -69,6 +77,20 @@ def approach(
             "moved": moved.square().mean().sqrt().item(),
         },
     )
+
+
+def local_energy(values: Tensor) -> Tensor:
+    """(1, H, W): the mean squared distance from middle grey of (3, H, W) over the 9 x 9 pixels around each."""
+    strays = (values - _GREY).square().mean(0, keepdim=True)
+    return F.avg_pool2d(strays, _AROUND, 1, _AROUND // 2, count_include_pad=False)
+
+
+def evened(values: Tensor, energy: Tensor, share: float) -> Tensor:
+    """Values (3, H, W) whose local energy is nearer to a multiple of `energy` (1, H, W), by `share`."""
+    now = local_energy(values)
+    wanted = energy * (now.mean() / energy.mean())
+    factor = (wanted / now).pow(share / 2).clamp(1 / _AT_ONCE, _AT_ONCE)
+    return (values - _GREY) * factor + _GREY
 
 
 def _rate(step: int, config: PixelFadeConfig) -> float:

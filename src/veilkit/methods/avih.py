@@ -1,4 +1,4 @@
-"""AVIH: noise that keeps the expert's features and that a key model turns into the picture (see docs/methods/avih.md)."""
+"""AVIH: noise that keeps an expert's features and that a key model turns into the picture (docs/methods/avih.md)."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class PixelFadeConfig(ExpertSettings):
     """
 
     optimisation: Literal["approach", "replace", "perturb", "l1"] = "approach"
-    steps: int = 250
+    steps: int = 600
     finish: int = 0
     threshold: float = 0.05
     threshold_kind: Literal["relative", "unit", "sum", "mean"] = "relative"

@@ -15,7 +15,15 @@ from veilkit.attacks import ATTACKS, Attack, AttackTarget, Budget, run_gated
 from veilkit.attacks.averaging import Averaging
 from veilkit.attacks.division import divide, pixels
 from veilkit.attacks.recovery import RecoveryConfig, RecoveryWithFeatures
-from veilkit.attacks.silhouette import Silhouette, SilhouetteConfig, areas, beyond_place, mark, train_marker
+from veilkit.attacks.silhouette import (
+    Silhouette,
+    SilhouetteConfig,
+    areas,
+    beyond_place,
+    mark,
+    strength,
+    train_marker,
+)
 from veilkit.audit.reproduce.pixelfade_plan import PixelFadeStudyConfig
 from veilkit.audit.reproduce.study_attacks import described, rounded
 from veilkit.methods import Method, bind
@@ -39,7 +47,7 @@ def stronger(name: str, target: AttackTarget, config: PixelFadeStudyConfig, meth
 
 
 def outline(target: AttackTarget, config: SilhouetteConfig, *, gated: bool = True) -> dict[str, Any]:
-    """Where people stand: the attack's evidence, and the AUC beyond place of every picture.
+    """Where people stand: the attack's evidence, and every picture's AUC, learned beyond place and by energy.
 
     Masks must have the size at which pictures are attacked. A picture without person or background has no AUC.
     """
@@ -53,18 +61,18 @@ def outline(target: AttackTarget, config: SilhouetteConfig, *, gated: bool = Tru
     assert victims.masks is not None
     assert victims.protected is not None
     assert victims.people is not None
-    network, _ = train_marker(
-        pixels(public.protected, division.size), public.masks.values, public.people, config, target.budget,
-        target.work,
-    )  # fmt: skip
-    marked = mark(network, pixels(victims.protected, division.size))
-    each = areas(beyond_place(marked), victims.masks.values)
+    lessons, shown = pixels(public.protected, division.size), pixels(victims.protected, division.size)
+    network, _ = train_marker(lessons, public.masks.values, public.people, config, target.budget, target.work)
+    truth = victims.masks.values
+    each = areas(beyond_place(mark(network, shown)), truth)
+    energies = areas(strength(shown, lessons, public.masks.values), truth)
     return {
         **described(evidence),
         "masks": victims.masks.source,
         "mean mask": float(evidence.details["mean mask"]),
         "people": victims.people.tolist(),
         "AUC each": rounded(each),
+        "energy each": rounded(energies),
     }
 
 

@@ -70,8 +70,8 @@ class PixelFadeStudyConfig:
     public_pictures: int = 4
     methods: tuple[str, ...] = (OURS, "paper", "released", "avih", "pixelate", "blur", "noise")
     steps: int = 100
-    own_steps: int = 250
-    updates: int = 500
+    own_steps: int = 600
+    updates: int = 800
     batch: int = 16
     width: int = 16
     attacks: tuple[str, ...] = ("recovery_features", "feature_decoder", "averaging", "retrained")
@@ -127,7 +127,7 @@ class PixelFadeStudyConfig:
 
     def cells(self) -> int:
         """How many cells the study has."""
-        outlines, grids = len(self.outlined) + 2, len(grid_variants(self))
+        outlines, grids = len(self.outlined) + 3, len(grid_variants(self))
         return 1 + 2 * len(self.methods) + 2 + len(self.attacks) + outlines + grids + len(self.experts)
 
 

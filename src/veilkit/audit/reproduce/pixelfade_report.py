@@ -37,7 +37,7 @@ def run_study(study: PixelFadeStudy) -> Path:
     recovered = {name: study.recovery(name) for name in config.methods}
     order, sizes = study.order(), study.sizes()
     outlines = {name: study.outline(name) for name in (*config.outlined, FLOOR)}
-    apart = study.outlines()
+    apart, energies = study.outlines(), study.energies()
     attacks = {name: study.attack(name) for name in config.attacks}
     grid = {name: study.grid(name) for name in grid_variants(config)}
     backbones = {expert_name(expert): study.backbone(expert) for expert in config.experts}
@@ -81,6 +81,7 @@ def run_study(study: PixelFadeStudy) -> Path:
         "Area under the curve of person against background; beyond place, so that noise scores 0.5.",
         outlines_table(outlines, releases),
         differences(apart, "AUC beyond place"),
+        differences(energies, "AUC by local energy"),
         f"## Tables 3 and 4, Figures 4 and 5: one setting of `{config.grid_preset}` changed, on "
         f"{config.grid_people} people",
         "SSIM and PSNR are those of the protected picture to its original; the paper's are of recovered ones, for "

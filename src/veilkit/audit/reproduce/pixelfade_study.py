@@ -163,13 +163,16 @@ class PixelFadeStudy:
 
     def outlines(self) -> dict[str, Any]:
         """Paired differences of the AUC beyond place: ours minus each other release, and minus the floor."""
+        return self._cell("outlines", lambda: self._apart("AUC each"))
 
-        def compute() -> dict[str, Any]:
-            others = (*self.config.outlined[1:], FLOOR)
-            cells = {f"{OURS} - {name}": (self.outline(OURS), self.outline(name)) for name in others}
-            return paired(cells, "AUC each", self._rng)
+    def energies(self) -> dict[str, Any]:
+        """The same of the AUC by local energy alone."""
+        return self._cell("energies", lambda: self._apart("energy each"))
 
-        return self._cell("outlines", compute)
+    def _apart(self, metric: str) -> dict[str, Any]:
+        others = (*self.config.outlined[1:], FLOOR)
+        cells = {f"{OURS} - {name}": (self.outline(OURS), self.outline(name)) for name in others}
+        return paired(cells, metric, self._rng)
 
     def shown(self, name: str, count: int) -> Attempts:
         """Some of the tested pictures before, after, and recovered."""
