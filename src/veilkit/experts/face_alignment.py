@@ -79,7 +79,7 @@ def warped(image: Tensor, matrix: Floats, size: tuple[int, int]) -> Tensor:
 
 
 def _seen(image: Tensor, matrix: Floats, size: tuple[int, int], margin: int) -> tuple[Tensor, Floats]:
-    """The part of the picture that `warped` looks at, and the matrix for it: a photograph is not resized for a face."""
+    """The part of the picture that `warped` looks at, and the matrix for it; photographs are large."""
     back = inverse(matrix)
     corners = np.array([(0, 0), (size[1], 0), (0, size[0]), (size[1], size[0])], np.float64)
     at = corners @ back[:, :2].T + back[:, 2]

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import torch
@@ -24,6 +26,23 @@ from veilkit.lookup import Lookup, unknown_name
 
 HEAD = (0.25, 0.0, 0.75, 0.22)
 """Left, top, right, bottom of the head of a standing person's crop, as shares of its sides (as the control mask)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FaceSettings:
+    """How faces are found in a picture, and what happens where that fails.
+
+    finder: `whole` (the picture is an aligned crop), `head` (a standing person's crop), or the path of YuNet's ONNX
+    file. second: another finder that looks for faces which the first has missed, or `none`.
+    hide: what a face gets that cannot be changed, or that only the second finder saw: `mask` (black) or `pixelate`
+    (4 cells a side). unfound: what a picture gets in which no face was found: `pixelate` (8 cells along its shorter
+    side), or `keep`, which releases it as it is.
+    """
+
+    finder: str = ""
+    second: str = "none"
+    hide: Literal["mask", "pixelate"] = "mask"
+    unfound: Literal["pixelate", "keep"] = "pixelate"
 
 
 class FixedFinder(Detector):
@@ -72,6 +91,7 @@ class YuNetFinder(Detector):
     def _one(self, image: Tensor) -> Detections:
         import cv2  # only who looks for faces has to pay for it
 
+        make = cv2.FaceDetectorYN.create
         pixels = np.ascontiguousarray((image.flip(0).permute(1, 2, 0) * 255).round().clamp(0, 255).byte().numpy())
         scale = min(1.0, self._longest / max(pixels.shape[:2]))
         if scale < 1:
@@ -79,7 +99,7 @@ class YuNetFinder(Detector):
             pixels = cv2.resize(pixels, small, interpolation=cv2.INTER_AREA)
         back = np.array([image.shape[2] / pixels.shape[1], image.shape[1] / pixels.shape[0]], np.float32)
         try:
-            network = cv2.FaceDetectorYN_create(str(self._path), "", (pixels.shape[1], pixels.shape[0]), self._score)
+            network = make(str(self._path), "", (pixels.shape[1], pixels.shape[0]), self._score)
             found = network.detect(pixels)[1]
         except cv2.error as error:
             raise CheckpointError(
@@ -114,7 +134,8 @@ def load_finder(name_or_path: str) -> Detector:
             "this needs to know how faces are found: finder=PATH of YuNet's ONNX file (OpenCV's model zoo has it) for "
             "photographs, finder=whole for aligned crops of faces, finder=head for crops of standing people"
         )
-    raise UnknownNameError(f"{unknown_name('face finder', name_or_path, FINDERS)}, or the path of YuNet's ONNX file")
+    known = unknown_name("face finder", name_or_path, FINDERS)
+    raise UnknownNameError(f"{known}, or the path of YuNet's ONNX file")
 
 
 def _info(name: str, sha256: str, licence: str, source: str) -> ExpertInfo:

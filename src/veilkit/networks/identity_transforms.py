@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, TypeAlias, cast
 
 import torch
@@ -110,8 +111,9 @@ def make_transform(config: TransformConfig) -> Transform:
 
 
 class Ensemble(nn.Module):
-    """Several experts' identity vectors, side by side, to one of `dim`: a two-layer MLP with tanh (512 + 512 in the
-    paper: 1024-1024-512), brought to length 1.
+    """Several experts' identity vectors, side by side, to one of `dim` and length 1: a two-layer MLP with tanh.
+
+    The paper's joins two of 512: 1024-1024-512.
     """
 
     def __init__(self, given: Sequence[int], dim: int, hidden: int = 1024) -> None:
@@ -136,7 +138,7 @@ def deid_loss(vectors: Tensor, synthetic: Tensor) -> Tensor:
 
 
 def kld_loss(mean: Tensor, log_variance: Tensor) -> Tensor:
-    """Kullback-Leibler divergence of N(mean, sigma^2) from N(0, 1), summed over (N, L)'s latents, mean over the batch."""
+    """Kullback-Leibler divergence of N(mean, sigma^2) from N(0, 1): (N, L) summed over L, the mean over the batch."""
     return 0.5 * (mean.square() + log_variance.exp() - 1 - log_variance).sum(1).mean()
 
 
@@ -154,7 +156,7 @@ def geometry_loss(joined: Tensor, vectors: Sequence[Tensor]) -> Tensor:
 def _layers(widths: Sequence[int]) -> nn.Sequential:
     """Linear layers of these widths with leaky rectifiers between them."""
     layers: list[nn.Module] = []
-    for into, out in zip(widths[:-1], widths[1:], strict=True):
+    for into, out in pairwise(widths):
         layers += [nn.Linear(into, out), nn.LeakyReLU(0.2)]
     return nn.Sequential(*layers[:-1])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import cast
 
 import torch
@@ -41,9 +42,9 @@ class SwapperConfig:
 
 
 def adain(maps: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
-    """Adaptive instance norm: maps (N, C, H, W) with each channel at mean 0 and variance 1, times (1 + scale), + shift.
+    """Adaptive instance norm: each channel at mean 0 and variance 1, times (1 + scale), plus shift.
 
-    scale, shift: (N, C).
+    maps: (N, C, H, W). scale, shift: (N, C).
     """
     return F.instance_norm(maps, eps=_EPSILON) * (1 + scale)[:, :, None, None] + shift[:, :, None, None]
 
@@ -76,7 +77,7 @@ class Swapper(nn.Module):
         self.config = config
         widths = [config.width << level for level in range(config.halvings + 1)]
         encoder: list[nn.Module] = [*_wide(3, widths[0]), nn.BatchNorm2d(widths[0]), nn.ReLU()]
-        for into, out in zip(widths[:-1], widths[1:], strict=True):
+        for into, out in pairwise(widths):
             encoder += [nn.Conv2d(into, out, 3, 2, 1), nn.BatchNorm2d(out), nn.ReLU()]
         self.encoder = nn.Sequential(*encoder)
         self.blocks = nn.ModuleList(InjectionBlock(widths[-1], config.dim) for _ in range(config.blocks))

@@ -11,12 +11,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TextIO
 
 from veilkit.errors import DataError
 from veilkit.experts.base import Detector, Embedder
+from veilkit.experts.finders import FaceSettings
 from veilkit.networks.identity_transforms import Ensemble, Transform, transformed
 from veilkit.networks.swapper import Swapper
 from veilkit.privacy import DisguisePaper
@@ -134,8 +135,10 @@ def _facts(
 ) -> dict[str, Any]:
     """What makes two runs the same one, as JSON values; crops are named by their pictures' content."""
     records = "\n".join(f"{record.path}\t{record.identity}" for record in crops.records)
+    known = asdict(config)
+    own = {each.name for each in fields(DisguiseTrainingConfig)} - {each.name for each in fields(FaceSettings)}
     facts = {
-        **asdict(config),
+        **{name: known[name] for name in sorted(own)},
         "identity": encoder.fingerprint,
         "utility": [expert.info.fingerprint for expert in utility],
         "finder": finder.info.fingerprint,

@@ -6,20 +6,21 @@ from dataclasses import dataclass, field
 
 from veilkit.configs import check_range
 from veilkit.errors import ConfigError
+from veilkit.experts.finders import FaceSettings
 from veilkit.networks.critics import CriticsConfig, GanLoss
 from veilkit.networks.identity_transforms import TransformConfig
 from veilkit.networks.swapper import SwapperConfig
 
 
 @dataclass(frozen=True, slots=True)
-class DisguiseTrainingConfig:
+class DisguiseTrainingConfig(FaceSettings):
     """The defaults are the paper's, and SimSwap's where it is silent (weights of reconstruction and matching).
 
     identity: experts (a name of `veilkit experts list` or a .safetensors file) that say who somebody is; gradients
     must pass through them. They are shown crops aligned as ArcFace's. Where there is one whose features have
     transform.dim numbers, those are the identity; otherwise an ensemble joins them. utility: experts whose features
-    must stay, shown the whole crop; utility_weights: of each. finder: how faces are found in pictures (see
-    `veilkit.experts.finders`).
+    must stay, shown the whole crop; utility_weights: of each. finder, second, hide, unfound: see `FaceSettings`; the
+    training needs only the finder.
     transform, swapper, critics: the networks. id_weight .. kld_weight: of the losses. gan: `hinge`, or `log` as
     printed.
     swapper_steps, joint_steps: of the two phases; ensemble_steps: before them, where experts are joined. batch, rate:
@@ -30,7 +31,6 @@ class DisguiseTrainingConfig:
     identity: tuple[str, ...] = ()
     utility: tuple[str, ...] = ()
     utility_weights: tuple[float, ...] = (2.0, 2.0)
-    finder: str = ""
     transform: TransformConfig = field(default_factory=TransformConfig)
     swapper: SwapperConfig = field(default_factory=SwapperConfig)
     critics: CriticsConfig = field(default_factory=CriticsConfig)

@@ -87,7 +87,10 @@ class DisguiseRun:
         """SimSwap's: each crop gets the identity of another picture, of the same person in every other step."""
         config, same = self.config, self.done % 2 == 0
         positions = self.data.positions(self.done)
-        crops, wanted = self.data.crops(positions), self.data.identities[self.data.partners(positions, self.done, same)]
+        crops, wanted = (
+            self.data.crops(positions),
+            self.data.identities[self.data.partners(positions, self.done, same)],
+        )
         made = self.swapper(crops, wanted)
         judged = self._teach_critics(crops, made.detach())
         identity = _apart(wanted, self.encoder(made))
@@ -213,5 +216,3 @@ def _follow(optimizers: Sequence[torch.optim.Adam | None], loss: Tensor) -> None
     loss.backward()  # type: ignore[no-untyped-call]
     for optimizer in held:
         optimizer.step()
-
-

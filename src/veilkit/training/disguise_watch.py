@@ -34,9 +34,7 @@ def inference_noise(config: TransformConfig, *nodes: Randomness) -> Tensor | Non
 class Watch:
     """Crops of the people set aside, evenly taken. Nothing is decided upon by what is found."""
 
-    def __init__(
-        self, people: Split, size: int, encoder: IdentityEncoder, config: DisguiseTrainingConfig
-    ) -> None:
+    def __init__(self, people: Split, size: int, encoder: IdentityEncoder, config: DisguiseTrainingConfig) -> None:
         step = max(1, len(people) // _MOST)
         some = Split(people.name, people.root, people.records[::step][:_MOST])
         self._pixels = read_pixels(some, (size, size))

@@ -60,7 +60,7 @@ def _crop(file: Path, finder: Detector, size: int, folder: Path) -> tuple[str, b
     for suffix in (".png", _NONE):
         if (folder / (stem + suffix)).exists():
             return stem + suffix, True
-    image = _read(file)
+    image = read_picture(file)
     found = finder.detect(image[None])[0]
     place = largest(found)
     if place is None:
@@ -82,7 +82,7 @@ def largest(found: Detections) -> int | None:
     return int((sides[:, 0] * sides[:, 1]).argmax())
 
 
-def _read(file: Path) -> Tensor:
+def read_picture(file: Path) -> Tensor:
     """(3, H, W) in [0, 1], upright."""
     try:
         with Image.open(file) as image:
