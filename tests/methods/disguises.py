@@ -22,8 +22,8 @@ from veilkit.methods.disguise_model import DisguiseModel
 from veilkit.networks.critics import CriticsConfig
 from veilkit.networks.identity_transforms import TransformConfig, make_transform
 from veilkit.networks.swapper import Swapper, SwapperConfig
-from veilkit.training.disguise_identity import IdentityEncoder, new_ensemble
 from veilkit.rng import Randomness
+from veilkit.training.disguise_identity import IdentityEncoder, new_ensemble
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="veilkit-tests-")
 TINY = DisguiseConfig(
@@ -73,8 +73,8 @@ class KnownFaces(Detector):
     @property
     def info(self) -> ExpertInfo:
         return ExpertInfo(
-            name="truth", kind="detector", dim=0, sha256="0" * 64, differentiable=False, licence="none", source="truth",
-            origin="user",
+            name="truth", kind="detector", dim=0, sha256="0" * 64, differentiable=False, licence="none",
+            source="truth", origin="user",
         )  # fmt: skip
 
     def detect(self, images: Tensor) -> list[Detections]:

@@ -131,8 +131,8 @@ def load_finder(name_or_path: str) -> Detector:
         return YuNetFinder(Path(name_or_path))
     if not name_or_path:
         raise ConfigError(
-            "this needs to know how faces are found: finder=PATH of YuNet's ONNX file (OpenCV's model zoo has it) for "
-            "photographs, finder=whole for aligned crops of faces, finder=head for crops of standing people"
+            "this needs to know how faces are found: finder=PATH of YuNet's ONNX file (OpenCV's model zoo has it) "
+            "for photographs, finder=whole for aligned crops of faces, finder=head for crops of standing people"
         )
     known = unknown_name("face finder", name_or_path, FINDERS)
     raise UnknownNameError(f"{known}, or the path of YuNet's ONNX file")

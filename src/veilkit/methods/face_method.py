@@ -92,7 +92,7 @@ class FaceMethod(Method[C]):
 
     @abstractmethod
     def change(self, picture: Tensor, face: FoundFace, item: str, *, rng: Randomness) -> Changed:
-        """Change one face of a picture (3, H, W) in [0, 1]; random values derive from `rng`, `item` and its number."""
+        """Change one face of a picture (3, H, W) in [0, 1]; random values derive from `item` and its number."""
 
     def guarantee(self) -> Guarantee | None:
         """What is claimed for a release."""
