@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from veilkit.experts.face_alignment import INNER, TEMPLATE, inner, inverse, misfit, similarity, warped
+from veilkit.experts.face_alignment import INNER, TEMPLATE, inverse, misfit, similarity, view, warped
 
 
 def moved(points: np.ndarray, scale: float, angle: float, shift: tuple[float, float]) -> np.ndarray:
@@ -79,12 +79,15 @@ def test_a_crop_and_its_way_back_give_the_picture_again() -> None:
     np.testing.assert_allclose(again[:, 24:40, 24:40], image[:, 24:40, 24:40], atol=0.01)
 
 
-def test_the_inner_part_is_arcfaces_crop_and_lets_gradients_through() -> None:
+def test_views_of_a_crop_let_gradients_through() -> None:
     crops = ramp(112, 112)[None].requires_grad_()
-    middle = inner(crops)
+    middle = view(crops, "arcface")
     assert middle.shape == (1, 3, 84, 84)
     np.testing.assert_allclose(middle.detach()[0, 0, 10], (14.5 + np.arange(84)) / 112, atol=1e-4)
     middle.sum().backward()
     assert crops.grad is not None
     assert crops.grad[0, 0, 56, 56] > 0
-    assert inner(crops, 50).shape == (1, 3, 50, 50)
+    assert view(crops, "whole") is crops
+    chip = view(crops, "dlib").detach()[0]  # 80 pixels of 0.71 of the side, from 0.145 and 0.255 on
+    np.testing.assert_allclose(chip[0, 3], 0.145 + 0.71 * (np.arange(80) + 0.5) / 80, atol=1e-4)
+    np.testing.assert_allclose(chip[1, :, 3], 0.255 + 0.71 * (np.arange(80) + 0.5) / 80, atol=1e-4)

@@ -55,10 +55,10 @@ class Mean(Predictor):
 
 def test_a_predictor_as_features() -> None:
     images = torch.rand(2, 3, 4, 4, requires_grad=True)
-    expert = PredictorFeatures(Mean(True), 3)
+    expert = PredictorFeatures(Mean(True))
     assert (expert.dim, expert.info.kind) == (3, "embedder")
     expert.embed(images)[:, 0].sum().backward()
     assert images.grad is not None
     torch.testing.assert_close(images.grad[:, 0], torch.full((2, 4, 4), 1 / 16))
     with pytest.raises(ConfigError, match="can judge, but not supervise"):
-        PredictorFeatures(Mean(False), 3)
+        PredictorFeatures(Mean(False))

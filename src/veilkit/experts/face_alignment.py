@@ -14,6 +14,8 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
+from veilkit.lookup import Lookup
+
 Floats = NDArray[np.float64]
 # Where ArcFace's crops of 112 x 112 pixels have the five points.
 _ARCFACE: Floats = np.array(
@@ -23,6 +25,16 @@ INNER = 0.75
 """Share of a crop's side that ArcFace's own, tighter crop takes in its middle; the rest holds forehead and chin."""
 TEMPLATE: Floats = 0.5 + INNER * (_ARCFACE - 0.5)
 """(5, 2): the places of the five points in a crop, as shares of its side."""
+
+# Left, top and side, as shares of a crop's side. dlib's is the mean place of its chips over generated faces.
+VIEWS: Lookup[tuple[float, float, float]] = Lookup(
+    "view of a crop",
+    [
+        ("whole", (0.0, 0.0, 1.0)),
+        ("arcface", ((1 - INNER) / 2, (1 - INNER) / 2, INNER)),
+        ("dlib", (0.145, 0.255, 0.71)),
+    ],
+)
 
 
 def similarity(points: Floats, size: int) -> Floats:
@@ -90,11 +102,14 @@ def _seen(image: Tensor, matrix: Floats, size: tuple[int, int], margin: int) -> 
     return image[:, top:bottom, left:right], np.concatenate([matrix[:, :2], moved[:, None]], axis=1)
 
 
-def inner(crops: Tensor, size: int | None = None) -> Tensor:
-    """The middle of crops (N, 3, S, S), aligned as ArcFace's: what identity experts are shown; gradients pass."""
-    side = crops.shape[2]
-    edge = (1 - INNER) / 2 * side
-    scale = torch.tensor([[INNER, 0.0, 0.0], [0.0, INNER, 0.0]]).expand(len(crops), 2, 3)
-    out = size or round(side - 2 * edge)
-    grid = F.affine_grid(scale.to(crops), [len(crops), crops.shape[1], out, out], align_corners=False)
+def view(crops: Tensor, name: str) -> Tensor:
+    """What an expert that is used to other crops is shown of crops (N, 3, S, S); gradients pass."""
+    left, top, share = VIEWS[name]
+    if share == 1.0:
+        return crops
+    side = max(1, round(share * crops.shape[2]))
+    matrix = crops.new_tensor([[share, 0.0, 2 * left + share - 1], [0.0, share, 2 * top + share - 1]])
+    grid = F.affine_grid(
+        matrix.expand(len(crops), 2, 3), [len(crops), crops.shape[1], side, side], align_corners=False
+    )
     return F.grid_sample(crops, grid, mode="bilinear", padding_mode="border", align_corners=False)

@@ -22,7 +22,7 @@ from veilkit.methods.face_pasting import colour_matched, feather, paste
 from veilkit.methods.identity_channel import Channel, ChannelKind, check_channel, make_channel
 from veilkit.methods.same_people import cluster_people, known_person
 from veilkit.networks.critics import CriticsConfig
-from veilkit.networks.identity_transforms import TransformConfig
+from veilkit.networks.identity_transforms import Ensemble, TransformConfig
 from veilkit.networks.swapper import SwapperConfig
 from veilkit.rng import Randomness
 from veilkit.training.disguise_config import DisguiseTrainingConfig
@@ -131,7 +131,7 @@ class Disguise(FaceMethod[DisguiseConfig]):
     def encoder(self) -> IdentityEncoder:
         """The identity experts, loaded at first use and joined; raises where they are not those of the training."""
         if self._encoder is None:
-            encoder = IdentityEncoder(self._identity_experts(), self.config.transform.dim, self.model.ensemble)
+            encoder = self._encoder_of(self._identity_experts(), self.model.ensemble)
             if encoder.fingerprint != self.model.experts:
                 named = ", ".join(expert.name for expert in encoder.experts)
                 raise ConfigError(
@@ -166,7 +166,7 @@ class Disguise(FaceMethod[DisguiseConfig]):
 
     def take(self, trained: TrainedDisguise, identity: Sequence[Embedder]) -> Self:
         """Take over what a training under this configuration, with these experts, has left."""
-        encoder = IdentityEncoder(identity, self.config.transform.dim, trained.ensemble)
+        encoder = self._encoder_of(identity, trained.ensemble)
         self._model = DisguiseModel(
             trained.swapper, trained.transform, trained.ensemble, encoder.fingerprint,
             tuple(expert.dim for expert in identity), trained.sensitivity,
@@ -180,7 +180,7 @@ class Disguise(FaceMethod[DisguiseConfig]):
 
         Its model file then holds their identities: keep it as private as the pictures.
         """
-        from veilkit.training.face_crops import read_picture
+        from veilkit.training.aligned_faces import read_picture
 
         vectors = [torch.zeros(0, self.config.transform.dim)]
         for index in range(len(split)):
@@ -282,6 +282,9 @@ class Disguise(FaceMethod[DisguiseConfig]):
         return type(self)(
             config, model, identity=self._identity, utility=self._utility, finder=finder, second=second
         )  # fmt: skip
+
+    def _encoder_of(self, experts: Sequence[Embedder], ensemble: Ensemble | None) -> IdentityEncoder:
+        return IdentityEncoder(experts, self.config.transform.dim, ensemble, views=self.config.views)
 
     def _identity_experts(self) -> tuple[Embedder, ...]:
         return self._identity or tuple(load_expert(name) for name in self.config.identity)

@@ -23,13 +23,13 @@ from veilkit.networks.swapper import Swapper
 from veilkit.privacy import DisguisePaper
 from veilkit.progress import Progress
 from veilkit.rng import Randomness
+from veilkit.training.aligned_faces import align_faces
 from veilkit.training.allocator import keep_memory, without_denormals
 from veilkit.training.disguise_config import DisguiseTrainingConfig
 from veilkit.training.disguise_data import DisguiseData
 from veilkit.training.disguise_identity import IdentityEncoder, fit_ensemble
 from veilkit.training.disguise_run import DisguiseRun, Losses
 from veilkit.training.disguise_watch import Watch
-from veilkit.training.face_crops import align_faces
 from veilkit.types import Split
 
 _STATE, _ENSEMBLE, _CROPS = "state.safetensors", "ensemble.safetensors", "crops"
@@ -72,7 +72,7 @@ def train_disguise(
     aligned = align_faces(split, finder, config.swapper.size, work_dir / _CROPS, stream=stream)
     trained_on, watched = _people(aligned.crops, config)
     data = DisguiseData(trained_on, config.swapper.size, config.batch, config.seed)
-    encoder = IdentityEncoder(identity, config.transform.dim)
+    encoder = IdentityEncoder(identity, config.transform.dim, views=config.views)
     facts = _facts(aligned.crops, config, encoder, utility, finder)
     with without_denormals():
         features = encoder.features_of_pixels(data.pixels)

@@ -17,10 +17,10 @@ class DisguiseTrainingConfig(FaceSettings):
     """The defaults are the paper's, and SimSwap's where it is silent (weights of reconstruction and matching).
 
     identity: experts (a name of `veilkit experts list` or a .safetensors file) that say who somebody is; gradients
-    must pass through them. They are shown crops aligned as ArcFace's. Where there is one whose features have
-    transform.dim numbers, those are the identity; otherwise an ensemble joins them. utility: experts whose features
-    must stay, shown the whole crop; utility_weights: of each. finder, second, hide, unfound: see `FaceSettings`; the
-    training needs only the finder.
+    must pass through them. views: the part of a crop that each is used to: `arcface`, `dlib` or `whole`; one is for
+    all. A single expert whose features have transform.dim numbers is the identity; otherwise an ensemble joins them.
+    utility: experts whose features must stay, shown the whole crop; utility_weights: of each. finder, second, hide,
+    unfound: see `FaceSettings`; the training needs only the finder.
     transform, swapper, critics: the networks. id_weight .. kld_weight: of the losses. gan: `hinge`, or `log` as
     printed.
     swapper_steps, joint_steps: of the two phases; ensemble_steps: before them, where experts are joined. batch, rate:
@@ -29,6 +29,7 @@ class DisguiseTrainingConfig(FaceSettings):
     """
 
     identity: tuple[str, ...] = ()
+    views: tuple[str, ...] = ("arcface",)
     utility: tuple[str, ...] = ()
     utility_weights: tuple[float, ...] = (2.0, 2.0)
     transform: TransformConfig = field(default_factory=TransformConfig)

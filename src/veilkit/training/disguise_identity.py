@@ -15,7 +15,7 @@ from torch import Tensor
 
 from veilkit.errors import ConfigError
 from veilkit.experts.base import Embedder
-from veilkit.experts.face_alignment import inner
+from veilkit.experts.face_alignment import VIEWS, view
 from veilkit.networks.identity_transforms import Ensemble, geometry_loss
 from veilkit.rng import Randomness
 from veilkit.training.fitting import FitConfig, fit_network, seeded
@@ -27,11 +27,18 @@ _PAIRS = 64  # pictures whose cosines are compared at once
 class IdentityEncoder:
     """h_Z: crops (N, 3, S, S) in [0, 1] to identities (N, dim) of length 1; gradients reach the crops.
 
-    experts: each sees the middle of a crop, aligned as ArcFace's, and owns its resize. ensemble: None where a single
-    expert's features are the identity.
+    experts: each owns its resize. views: what part of a crop each is shown (see `face_alignment.VIEWS`); one is for
+    all of them. ensemble: None where a single expert's features are the identity.
     """
 
-    def __init__(self, experts: Sequence[Embedder], dim: int, ensemble: Ensemble | None = None) -> None:
+    def __init__(
+        self,
+        experts: Sequence[Embedder],
+        dim: int,
+        ensemble: Ensemble | None = None,
+        *,
+        views: Sequence[str] = ("arcface",),
+    ) -> None:
         if not experts:
             raise ConfigError(
                 "disguise needs identity experts, which say who somebody is: set identity to one or more of "
@@ -40,7 +47,12 @@ class IdentityEncoder:
         for expert in experts:
             if not expert.differentiable:
                 raise ConfigError(f"the expert {expert.name!r} can judge, but not supervise: take a torch expert")
+        if len(views) not in (1, len(experts)):
+            raise ConfigError(f"expected one view, or one for each of {len(experts)} experts, but got {len(views)}")
+        for name in views:
+            _ = VIEWS[name]  # an unknown one is told now
         self.experts, self.dim = tuple(experts), dim
+        self._views = tuple(views) if len(views) > 1 else tuple(views) * len(experts)
         self.ensemble = ensemble
 
     @property
@@ -51,12 +63,12 @@ class IdentityEncoder:
     @property
     def fingerprint(self) -> str:
         """A hash of all that the experts' features depend on."""
-        return hashlib.sha256(" ".join(e.info.fingerprint for e in self.experts).encode()).hexdigest()
+        each = (f"{e.info.fingerprint} {shown}" for e, shown in zip(self.experts, self._views, strict=True))
+        return hashlib.sha256(" ".join(each).encode()).hexdigest()
 
     def features(self, crops: Tensor) -> list[Tensor]:
         """Each expert's raw features."""
-        middle = inner(crops)
-        return [expert.embed(middle) for expert in self.experts]
+        return [expert.embed(view(crops, shown)) for expert, shown in zip(self.experts, self._views, strict=True)]
 
     def joined(self, features: Sequence[Tensor]) -> Tensor:
         """Features of each expert to identities."""
