@@ -263,7 +263,13 @@ def test_fit_save_load_and_what_can_still_be_set(tmp_path: Path) -> None:
         own.reconfigured(settings={"id_weight": 3})
     with pytest.raises(ConfigError, match="needs its swapper"):
         Disguise(TINY).check()
-    assert "keep it private" in fitted.after_fit(tmp_path / "model.safetensors")[0]
+    private, warning = fitted.after_fit(tmp_path / "model.safetensors")
+    assert "keep it private" in private
+    assert "protects nobody yet" in warning  # after two steps
+    assert fitted._trained is not None
+    well = replace(fitted._trained, watched={"original": 0.1, "strangers": 0.1}, without_face=3)
+    assert fitted.take(well, (tiny_identity(),)).after_fit(tmp_path)[1].startswith("3 pictures were left out")
+    assert len(fitted.after_fit(tmp_path)) == 2
 
 
 def test_a_folder_is_protected_and_its_owner_is_told(folder: Path, tmp_path: Path) -> None:

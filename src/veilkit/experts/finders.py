@@ -91,6 +91,7 @@ class YuNetFinder(Detector):
     def _one(self, image: Tensor) -> Detections:
         import cv2  # only who looks for faces has to pay for it
 
+        cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_ERROR)  # it warns of its own engine each time
         make = cv2.FaceDetectorYN.create
         pixels = np.ascontiguousarray((image.flip(0).permute(1, 2, 0) * 255).round().clamp(0, 255).byte().numpy())
         scale = min(1.0, self._longest / max(pixels.shape[:2]))

@@ -18,7 +18,7 @@ from veilkit.rng import Randomness
 from veilkit.types import ImageBatch
 
 _DRAWN = 128  # pixels a side of a drawn portrait
-_OUTSIDE = 0.87
+_OUTSIDE = 0.82
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from veilkit.training.disguise_config import DisguiseTrainingConfig
 from veilkit.training.disguise_data import DisguiseData
 from veilkit.training.disguise_identity import IdentityEncoder, fit_ensemble
 from veilkit.training.disguise_run import DisguiseRun, Losses
-from veilkit.training.disguise_watch import Watch
+from veilkit.training.disguise_watch import Watch, last_watched
 from veilkit.types import Split
 
 _STATE, _ENSEMBLE, _CROPS = "state.safetensors", "ensemble.safetensors", "crops"
@@ -40,7 +40,8 @@ class TrainedDisguise:
     """What training leaves, in evaluation mode.
 
     sensitivity: the largest L1 distance seen between two transformed identities of training people, without noise:
-    what the paper takes for a sensitivity. without_face: pictures that were left out.
+    what the paper takes for a sensitivity. without_face: pictures that were left out. watched: the last look at
+    people it did not train on (see `disguise_watch.WATCHED`).
     """
 
     swapper: Swapper
@@ -48,6 +49,7 @@ class TrainedDisguise:
     ensemble: Ensemble | None
     sensitivity: float
     without_face: int
+    watched: dict[str, float]
 
 
 def train_disguise(
@@ -86,7 +88,9 @@ def train_disguise(
     run.transform.eval().requires_grad_(False)
     answers = transformed(run.transform, data.identities).vectors
     sensitivity = DisguisePaper.measured(answers, epsilon=1.0).sensitivity
-    return TrainedDisguise(run.swapper, run.transform, encoder.ensemble, sensitivity, aligned.without)
+    return TrainedDisguise(
+        run.swapper, run.transform, encoder.ensemble, sensitivity, aligned.without, last_watched(work_dir)
+    )
 
 
 def _people(crops: Split, config: DisguiseTrainingConfig) -> tuple[Split, Split]:

@@ -18,6 +18,9 @@ from veilkit.training.disguise_identity import IdentityEncoder
 from veilkit.training.pixels import read_pixels
 from veilkit.types import Split
 
+WATCHED = "watched.jsonl"
+"""Lines of JSON: mean cosines of faces kept to their originals, of disguised ones to theirs (`original`) and to what
+was injected (`synthetic`), of strangers to each other, and the L1 of faces kept."""
 _MOST = 64  # faces that are watched
 _SHOWN = 8  # faces on a sheet
 _BATCH = 16
@@ -38,6 +41,7 @@ class Watch:
         step = max(1, len(people) // _MOST)
         some = Split(people.name, people.root, people.records[::step][:_MOST])
         self._pixels = read_pixels(some, (size, size))
+        self._people = [record.identity for record in some.records]
         self._encoder, self._transform = encoder, config.transform
         self._rng = Randomness.from_seed(config.seed).child("disguise", "watch")
 
@@ -47,10 +51,12 @@ class Watch:
         swapper.eval()
         transform.eval()
         rows: list[Tensor] = []
+        identities: list[Tensor] = []
         sums = torch.zeros(4, dtype=torch.float64)
         for start in range(0, len(self._pixels), _BATCH):
             crops = self._pixels[start : start + _BATCH].float().div(255)
             own = self._encoder(crops)
+            identities.append(own)
             nodes = [self._rng.child(start + place) for place in range(len(crops))]
             synthetic = transformed(transform, own, inference_noise(self._transform, *nodes)).vectors
             kept, made = swapper(crops, own), swapper(crops, synthetic)
@@ -67,12 +73,25 @@ class Watch:
                 rows = [crops, kept, made]
         _sheet(work_dir / "samples" / f"step-{done:07}.png", rows)
         found = dict(zip(("kept", "original", "synthetic", "l1"), (sums / len(self._pixels)).tolist(), strict=True))
-        _note(work_dir / "watched.jsonl", {"step": done, **found})
+        _note(work_dir / WATCHED, {"step": done, **found, "strangers": self._strangers(torch.cat(identities))})
         return (
             f"step {done}: cosine to the original of faces kept {found['kept']:.3f}, of disguised ones "
             f"{found['original']:.3f}, of disguised ones to what was injected {found['synthetic']:.3f}; "
             f"reconstruction L1 {found['l1']:.3f}"
         )
+
+    def _strangers(self, identities: Tensor) -> float:
+        """The mean cosine of two faces of different people; 0 where all are of one."""
+        apart = torch.tensor([[one != other for other in self._people] for one in self._people])
+        return float((identities @ identities.T)[apart].mean()) if apart.any() else 0.0
+
+
+def last_watched(work_dir: Path) -> dict[str, float]:
+    """What was noted last in a work folder; nothing where nobody has looked."""
+    file = work_dir / WATCHED
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    found: dict[str, float] = json.loads(lines[-1]) if lines else {}
+    return found
 
 
 def _sheet(file: Path, rows: list[Tensor]) -> None:
