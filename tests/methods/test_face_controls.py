@@ -72,6 +72,14 @@ def test_drawn_faces_have_their_box_inside() -> None:
         assert -1 <= top < bottom <= face.shape[1] + 1
 
 
+def test_another_finder_is_taken_where_it_is_set() -> None:
+    first = FaceBlur.configured("people")
+    assert first.finder.name == "head"
+    second = first.reconfigured(settings={"finder": "whole"})
+    assert second.finder.name == "whole"
+    assert second.fingerprint() != first.fingerprint()
+
+
 def test_missing_finders_and_missed_faces_are_told() -> None:
     with pytest.raises(ConfigError, match="how faces are found"):
         FaceBlur().check()

@@ -6,7 +6,7 @@ import hashlib
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import torch
@@ -142,6 +142,12 @@ class FaceMethod(Method[C]):
             return []
         others = [face.box for face in found_faces(self.second.detect(picture[None])[0], None)]
         return [box for box in others if not any(_same(box, each) for each in known)]
+
+    def reconfigured(self, preset: str | None = None, settings: Mapping[str, object] | None = None) -> Self:
+        """The same method under other settings; finders that were loaded by name are loaded anew."""
+        changed = super().reconfigured(preset, settings)
+        changed._finder, changed._second = self._brought
+        return changed
 
     def check(self) -> None:
         """Load the finders."""
