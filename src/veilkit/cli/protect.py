@@ -117,6 +117,10 @@ def protect(
             f"{outcome.missed} of them missed the limit on their features: they are protected all the same, but "
             "their expert may match them less well"
         )
+    if outcome.told:
+        typer.echo(f"Pictures that you should look at; {outcome.told_list} names them:")
+        for text, count in outcome.told.items():
+            typer.echo(f"  {count:>6}  {text}")
     if outcome.new_key:
         typer.echo(f"A new key was made: {outcome.key_file}. Keep it secret, and apart from the release.")
     if outcome.sealed:

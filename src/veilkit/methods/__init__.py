@@ -8,6 +8,8 @@ from veilkit.lookup import Lookup
 from veilkit.methods.avih import Avih
 from veilkit.methods.base import Item, Method, Recoverable, Synthesiser, bind
 from veilkit.methods.controls import Blur, Mask, Noise, Pixelate
+from veilkit.methods.disguise import Disguise
+from veilkit.methods.face_controls import FaceBlur, FaceReplace
 from veilkit.methods.fro import Fro
 from veilkit.methods.mixing import MixUp, Patches
 from veilkit.methods.peprnet import PeprNet
@@ -15,7 +17,8 @@ from veilkit.methods.pixelfade import PixelFade
 from veilkit.methods.privacyreid import PrivacyReid
 
 _ALL: tuple[type[Method[Any]], ...] = (
-    Blur, Pixelate, Noise, Mask, MixUp, Patches, Fro, PixelFade, Avih, PrivacyReid, PeprNet,
+    Blur, Pixelate, Noise, Mask, MixUp, Patches, Fro, PixelFade, Avih, PrivacyReid, PeprNet, Disguise,
+    FaceBlur, FaceReplace,
 )  # fmt: skip
 METHODS: Lookup[type[Method[Any]]] = Lookup("method", [(method.name, method) for method in _ALL])
 

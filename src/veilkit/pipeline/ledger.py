@@ -193,6 +193,24 @@ class Ledger:
         query = f"SELECT COUNT(*) FROM pictures WHERE present = 1 AND state = 'done' AND {held} = 0"  # noqa: S608
         return int(self._db.execute(query).fetchone()[0])
 
+    def told(self) -> dict[str, int]:
+        """What methods report of pictures that their owner must know, and of how many; the most frequent first."""
+        query = (
+            "SELECT value, COUNT(*) FROM pictures, json_each(report, '$.told') "
+            "WHERE present = 1 AND state = 'done' GROUP BY value ORDER BY 2 DESC, 1"
+        )
+        return {str(text): int(count) for text, count in self._db.execute(query)}
+
+    def write_told(self, file: Path) -> None:
+        """List the pictures of which something is told, as CSV, for their owner."""
+        query = (
+            "SELECT source, value FROM pictures, json_each(report, '$.told') "
+            "WHERE present = 1 AND state = 'done' ORDER BY source, value"
+        )
+        _write_table(
+            file, ("source", "told"), ((os.fsdecode(source), text) for source, text in self._db.execute(query))
+        )
+
     def refusals(self) -> Iterator[tuple[str, str]]:
         """The pictures that could not be protected as they are now, and why."""
         query = "SELECT source, reason FROM pictures WHERE present = 1 AND reason IS NOT NULL ORDER BY source"
@@ -201,11 +219,16 @@ class Ledger:
 
     def write_refusals(self, file: Path) -> None:
         """List the refused pictures and the reasons as CSV, for their owner."""
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "w", newline="", encoding="utf-8", errors="surrogateescape") as out:
-            writer = csv.writer(out)
-            writer.writerow(("source", "reason"))
-            writer.writerows(self.refusals())
+        _write_table(file, ("source", "reason"), self.refusals())
+
+
+def _write_table(file: Path, head: tuple[str, str], rows: Iterator[tuple[str, str]]) -> None:
+    """A CSV file that only its owner can read."""
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w", newline="", encoding="utf-8", errors="surrogateescape") as out:
+        writer = csv.writer(out)
+        writer.writerow(head)
+        writer.writerows(rows)
 
 
 def _blob(text: str | None) -> bytes | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, get_args
@@ -35,6 +35,8 @@ class Outcome:
 
     synthetic: the pictures belong to no original; `passed_over` then counts what shows nobody whom the method knows.
     missed: protected pictures for which the method missed the limit that it sets itself.
+    told: what the method reports that the owner must know (a face that was hidden, a picture without any), and of how
+    many pictures; `told_list` is the private list that names them.
     sealed: the folder of sealed originals, if any, and `recipients`, how many keys can open them.
     """
 
@@ -51,6 +53,8 @@ class Outcome:
     missed: int = 0
     sealed: Path | None = None
     recipients: int = 0
+    told: Mapping[str, int] = field(default_factory=dict)
+    told_list: Path | None = None
 
 
 def protect(
@@ -108,6 +112,8 @@ def protect(
             refused = Counter(reason.partition(":")[0] for _, reason in ledger.refusals())
             refusals = ledger.file.with_suffix(".refused.csv")
             ledger.write_refusals(refusals) if refused else refusals.unlink(missing_ok=True)
+            told, told_list = ledger.told(), ledger.file.with_suffix(".told.csv")
+            ledger.write_told(told_list) if told else told_list.unlink(missing_ok=True)
             return Outcome(
                 places.destination,
                 places.key_file,
@@ -122,6 +128,8 @@ def protect(
                 ledger.missed(),
                 sealed.folder if sealed else None,
                 len(recipients),
+                told,
+                told_list if told else None,
             )
     except OSError as error:
         raise DestinationError(f"the run cannot go on: {error.strerror}") from None

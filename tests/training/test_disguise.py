@@ -1,0 +1,248 @@
+"""Disguise's training: aligned crops, an update against one written out by hand, and exact resume."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from scipy import stats
+
+from tests.conftest import random_picture
+from tests.methods.disguises import TINY, KnownFaces, group_picture, tiny_identity
+from veilkit.datasets.folder import load_folder
+from veilkit.errors import ConfigError, DataError
+from veilkit.experts.face_alignment import TEMPLATE
+from veilkit.experts.finders import load_finder
+from veilkit.methods.disguise import PAPER, DisguiseConfig
+from veilkit.networks.identity_transforms import TransformConfig
+from veilkit.rng import Randomness
+from veilkit.training.aligned_faces import align_faces, read_picture
+from veilkit.training.disguise import TrainedDisguise, train_disguise
+from veilkit.training.disguise_data import DisguiseData
+from veilkit.training.disguise_identity import IdentityEncoder
+from veilkit.training.disguise_run import DisguiseRun
+from veilkit.training.disguise_watch import inference_noise
+from veilkit.types import Split
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Split:
+    root = tmp_path_factory.mktemp("people")
+    for person in range(5):
+        (root / f"p{person}").mkdir()
+        for shot in range(3):
+            Image.fromarray(random_picture(7 * person + shot, 40, 40)).save(root / f"p{person}" / f"{shot}.png")
+    return load_folder(root)
+
+
+def train(people: Split, config: DisguiseConfig, folder: Path, identity: int = 1) -> TrainedDisguise:
+    experts = [tiny_identity(12, seed) for seed in range(identity)]
+    return train_disguise(
+        people, config, identity=experts, utility=[tiny_identity(5, 9)], finder=load_finder("whole"),
+        work_dir=folder, stream=io.StringIO(),
+    )  # fmt: skip
+
+
+def make_run(people: Split, config: DisguiseConfig, *, utility: int = 1) -> DisguiseRun:
+    data = DisguiseData(people, config.swapper.size, config.batch, config.seed)
+    encoder = IdentityEncoder([tiny_identity(config.transform.dim)], config.transform.dim)
+    data.identities = encoder.joined(encoder.features_of_pixels(data.pixels))
+    return DisguiseRun(data, config, encoder, [tiny_identity(5, 9)] * utility, {})
+
+
+def bits(trained: TrainedDisguise) -> dict[str, torch.Tensor]:
+    return {**trained.swapper.state_dict(), **{f"t {k}": v for k, v in trained.transform.state_dict().items()}}
+
+
+def hinge(judge: torch.nn.Module, real: torch.Tensor, made: torch.Tensor) -> torch.Tensor:
+    pairs = zip(judge(real), judge(made), strict=True)
+    return sum((1 - r.logits).clamp(min=0).mean() + (1 + m.logits).clamp(min=0).mean() for r, m in pairs)
+
+
+def unlike(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    return (1 - (one * other).sum(1) / one.norm(dim=1) / other.norm(dim=1)).mean()
+
+
+@pytest.mark.parametrize("number", [4, 5])  # of the second phase: with and without reconstruction
+def test_a_joint_update_against_one_written_out_by_hand(people: Split, number: int) -> None:
+    run = make_run(people, TINY)
+    run.done = number
+    swapper, transform, critics = (copy.deepcopy(n).train() for n in (run.swapper, run.transform, run.critics))
+    positions = run.data.positions(number)
+    x, z = run.data.crops(positions), run.data.identities[positions]
+    noise = Randomness.from_seed(0).child("disguise").child("noise", number).normal(4, 8)
+    found = run.step()
+
+    answer = transform(z, noise)
+    both = swapper(torch.cat([x, x]), torch.cat([z, answer.vectors]))
+    kept, made = both[:4], both[4:]
+    adam = torch.optim.Adam(critics.parameters(), 1e-3, betas=(0.0, 0.999))
+    judged = hinge(critics, x, made.detach())
+    judged.backward()
+    adam.step()
+    identity = unlike(z, run.encoder(kept)) + unlike(answer.vectors, run.encoder(made))
+    deid = 2 - unlike(z, answer.vectors)
+    mix = (made - kept).abs().mean()
+    expert = tiny_identity(5, 9)
+    utility = 2 * (expert.embed(x) - expert.embed(made)).abs().mean()
+    kld = -0.5 * (1 + answer.log_variance - answer.mean**2 - answer.log_variance.exp()).sum(1).mean()
+    gan = -sum(each.logits.mean() for each in critics(made))
+    matching = sum(  # of the three layers of each critic, the last
+        (a.features[2] - b.features[2]).abs().mean() for a, b in zip(critics(x), critics(made), strict=True)
+    )
+    total = 30 * identity + 30 * deid + 10 * mix + utility + 0.2 * kld + gan + 10 * matching
+    if number == 4:
+        total = total + 10 * (kept - x).abs().mean()
+    both_adam = torch.optim.Adam([*swapper.parameters(), *transform.parameters()], 1e-3, betas=(0.0, 0.999))
+    total.backward()
+    both_adam.step()
+
+    assert found.critics == pytest.approx(judged.item(), rel=1e-4)
+    for name, value in (("identity", identity), ("deid", deid), ("mix", mix), ("utility", utility), ("kld", kld)):
+        assert getattr(found, name) == pytest.approx(value.item(), rel=1e-3, abs=1e-6), name
+    assert (found.gan, found.matching) == pytest.approx((gan.item(), matching.item()), rel=1e-3)
+    assert found.total == pytest.approx(total.item(), rel=1e-4)
+    for mine, theirs in ((swapper, run.swapper), (transform, run.transform), (critics, run.critics)):
+        compared = 0
+        for expected, learned in zip(mine.parameters(), theirs.parameters(), strict=True):
+            # Adam's first step is the gradient's sign; before a norm a bias has none, and its sign is rounding.
+            assert expected.grad is not None
+            clear = expected.grad.abs() > 1e-4
+            torch.testing.assert_close(expected[clear], learned[clear], atol=1e-5, rtol=0)
+            compared += int(clear.sum())
+        assert compared > 0.5 * sum(parameter.numel() for parameter in mine.parameters())
+
+
+def test_the_first_phase_leaves_the_transform_alone_and_swaps_people_in_turns(people: Split) -> None:
+    run = make_run(people, TINY)
+    before = copy.deepcopy(run.transform.state_dict())
+    first, second = run.step(), run.step()
+    assert first.reconstruction > 0
+    assert second.reconstruction == 0
+    assert first.deid == first.utility == first.kld == 0
+    assert all(torch.equal(a, b) for a, b in zip(before.values(), run.transform.state_dict().values(), strict=True))
+    labels, positions = run.data._labels, run.data.positions(0)
+    for step in range(5):
+        same, other = (run.data.partners(positions, step, each) for each in (True, False))
+        assert (labels[same] == labels[positions]).all()
+        assert (same != positions).all()
+        assert (labels[other] != labels[positions]).all()
+
+
+def test_an_epoch_shows_every_crop_at_most_once(people: Split) -> None:
+    data = DisguiseData(people, 16, 4, 0)
+    seen = np.concatenate([data.positions(step) for step in range(3)])
+    assert len(set(seen.tolist())) == 12
+    assert not np.array_equal(data.positions(0), data.positions(3))
+
+
+@pytest.mark.parametrize("kind", ["mlp", "opp"])
+def test_other_transforms_train_as_well(people: Split, kind: str) -> None:
+    transform = replace(TINY.transform, kind=kind)
+    run = make_run(people, replace(TINY, transform=transform, swapper_steps=0, gan="log"), utility=0)
+    losses = [run.step() for _ in range(3)]
+    assert all(np.isfinite(each.total) for each in losses)
+    assert losses[0].kld == losses[0].utility == 0
+    assert losses[0].deid == pytest.approx(0, abs=1e-6) if kind == "opp" else losses[0].deid > 0
+
+
+def test_a_stopped_run_reaches_the_same_bits(people: Split, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two experts, so that an ensemble is fitted too; stopped in each phase, between two saves."""
+    straight, broken = tmp_path / "straight", tmp_path / "broken"
+    whole = train(people, TINY, straight, identity=2)
+    assert whole.ensemble is not None
+    step = DisguiseRun.step
+    for at in (3, 7):
+
+        def stop(self: DisguiseRun, at: int = at) -> object:
+            if self.done == at:
+                raise KeyboardInterrupt
+            return step(self)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(DisguiseRun, "step", stop)
+            with pytest.raises(KeyboardInterrupt):
+                train(people, TINY, broken, identity=2)
+    again = train(people, TINY, broken, identity=2)
+    for name in ("state.safetensors", "ensemble.safetensors", "watched.jsonl"):
+        assert (straight / name).read_bytes() == (broken / name).read_bytes(), name
+    assert all(torch.equal(a, b) for a, b in zip(bits(whole).values(), bits(again).values(), strict=True))
+    assert whole.sensitivity == again.sensitivity > 0
+    noted = [json.loads(line) for line in (straight / "watched.jsonl").read_text().splitlines()]
+    assert [each["step"] for each in noted] == [4, 8]
+    with Image.open(straight / "samples" / "step-0000008.png") as sheet:
+        assert sheet.height == 3 * 32
+    with pytest.raises(ConfigError, match="belongs to another run"):
+        train(people, replace(TINY, id_weight=1.0), broken, identity=2)
+    train(people, replace(TINY, hide="pixelate", consistent=True), broken, identity=2)  # that is not of the training
+
+
+def test_people_who_are_watched_are_not_trained_on(
+    people: Split, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Split] = []
+    first = DisguiseData.__init__
+
+    def note(self: DisguiseData, crops: Split, *rest: int) -> None:
+        seen.append(crops)
+        first(self, crops, *rest)
+
+    monkeypatch.setattr(DisguiseData, "__init__", note)
+    train(people, replace(TINY, swapper_steps=1, joint_steps=0), tmp_path)
+    assert len(seen[0].identities) == 4
+    with pytest.raises(DataError, match="fewer than 2"):
+        train(Split("few", people.root, people.records[:6]), TINY, tmp_path / "few")
+
+
+def test_crops_are_aligned_by_the_finder_and_kept(tmp_path: Path) -> None:
+    picture, boxes, points = group_picture()
+    source = tmp_path / "source" / "somebody"
+    source.mkdir(parents=True)
+    Image.fromarray((picture * 255).byte().permute(1, 2, 0).numpy()).save(source / "a.png")
+    split = load_folder(tmp_path / "source")
+    made = align_faces(split, KnownFaces(boxes, points), 64, tmp_path / "crops", stream=io.StringIO())
+    assert (len(made.crops), made.without, made.crops.identities) == (1, 0, ("somebody",))
+    crop = read_picture(made.crops.file(0))
+    assert crop.shape == (3, 64, 64)
+    # Where the template has the tip of the nose, the crop has the picture's colour there.
+    biggest = max(range(3), key=lambda i: (boxes[i][2] - boxes[i][0]) * (boxes[i][3] - boxes[i][1]))
+    x, y = points[biggest, 2].tolist()
+    u, v = TEMPLATE[2] * 64
+    here = picture[:, int(y) - 2 : int(y) + 3, int(x) - 2 : int(x) + 3].mean((1, 2))
+    there = crop[:, int(v) - 2 : int(v) + 3, int(u) - 2 : int(u) + 3].mean((1, 2))
+    torch.testing.assert_close(here, there, atol=0.08, rtol=0)
+    times = made.crops.file(0).stat().st_mtime_ns
+    again = align_faces(split, KnownFaces(boxes, points), 64, tmp_path / "crops", stream=io.StringIO())
+    assert again == made
+    assert made.crops.file(0).stat().st_mtime_ns == times
+    with pytest.raises(DataError, match="no face was found in any of 1 pictures"):
+        align_faces(split, KnownFaces([]), 48, tmp_path / "crops", stream=io.StringIO())
+
+
+def test_noise_at_inference_is_laplace_of_the_configured_scale() -> None:
+    config = TransformConfig(dim=64, latent=4000, noise=3.0)
+    noise = inference_noise(config, Randomness.from_seed(0), Randomness.from_seed(1))
+    assert noise is not None
+    assert noise.shape == (2, 4000)
+    assert stats.kstest(noise[0].double().numpy(), stats.laplace(scale=3.0).cdf).pvalue > 0.01
+    assert inference_noise(replace(config, kind="opp"), Randomness.from_seed(0)) is None
+
+
+@pytest.mark.slow
+def test_the_papers_preset_makes_a_step_of_each_phase(people: Split) -> None:
+    """At 224 pixels with all nine blocks; only the batch is smaller."""
+    run = make_run(people, replace(PAPER, batch=2, finder="whole"))
+    before = [parameter.clone() for parameter in run.swapper.parameters()]
+    assert np.isfinite(run.step().total)
+    run.done = PAPER.swapper_steps
+    losses = run.step()
+    assert np.isfinite(losses.total)
+    assert losses.kld > 0
+    assert any(not torch.equal(a, b) for a, b in zip(before, run.swapper.parameters(), strict=True))
