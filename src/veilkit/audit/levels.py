@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from veilkit.attacks import ATTACKS
+from veilkit.attacks.intervals import CONFIDENCE
 from veilkit.audit.phrases import ASIDE
 from veilkit.audit.remedies import for_invalid, for_missing, together, why_missing
 from veilkit.audit.result import AuditResult
 from veilkit.audit.thresholds import Thresholds, grade, over_chance
 from veilkit.audit.verdict import ORDER, AttackVerdict, Grade, LevelVerdict
 from veilkit.audit.wording import found, percent, sentence
-from veilkit.types import Evidence, Level
+from veilkit.metrics import clopper_pearson
+from veilkit.types import Evidence, Level, Score
 
 _PERSON = "person rank-1"
+_FEW = 5  # hits below which bootstrap draws are too much alike
 
 
 def level_verdicts(result: AuditResult, thresholds: Thresholds) -> tuple[LevelVerdict, ...]:
@@ -34,7 +37,8 @@ def attack_verdict(result: AuditResult, evidence: Evidence, thresholds: Threshol
     elif chance is None:
         found_grade = Grade.UNCLEAR
     else:
-        found_grade = grade(score.value, score.low, score.high, chance, thresholds)
+        high = _room(score, _people(result, evidence))
+        found_grade = grade(score.value, score.low, high, chance, thresholds)
     gates = evidence.details.get("gates") or {}
     same = gates.get("metric") == score.metric and chance is not None
     return AttackVerdict(
@@ -44,11 +48,11 @@ def attack_verdict(result: AuditResult, evidence: Evidence, thresholds: Threshol
         metric=score.metric,
         value=score.value,
         low=score.low,
-        high=score.high,
+        high=score.high if evidence.invalid else _room(score, _people(result, evidence)),
         chance=chance,
         over_chance=_over(score.value, chance),
         over_chance_low=_over(score.low, chance),
-        over_chance_high=_over(score.high, chance),
+        over_chance_high=_over(_room(score, _people(result, evidence)), chance),
         unprotected=_over(gates["on originals"], gates.get("chance")) if same else None,
         invalid=evidence.invalid,
         counts=evidence.attack not in ASIDE,
@@ -83,7 +87,7 @@ def _verdict(
     if worst.graded and (untried := len(missing)):
         aside.append(f"{untried} others were not made.")
     if below.leak and ORDER.index(below) < ORDER.index(worst):
-        aside.append(f"Whoever knows more can do what lower levels do: at least “{below}”.")
+        aside.append(f"At least “{below}”, as at lower levels.")
     return LevelVerdict(level, worst, text, " ".join(aside), together(needs), tuple(attacks), missing)
 
 
@@ -106,6 +110,24 @@ def _person(evidence: Evidence) -> str:
     if score is None or chance is None:
         return ""
     return f" By other pictures of theirs the right person is found {percent(score.value)} (chance {percent(chance)})."
+
+
+def _room(score: Score, people: int) -> float | None:
+    """The upper end of the interval. Where hits are few the bootstrap's is too narrow, and the exact one is taken.
+
+    With one hit among 20 people most draws hold none or two, and all lie near it; but 25 % cannot be excluded.
+    """
+    hits = round(score.value * people)
+    if score.high is None or hits >= _FEW:
+        return score.high
+    return max(score.high, clopper_pearson(hits, people, confidence=CONFIDENCE).high)
+
+
+def _people(result: AuditResult, evidence: Evidence) -> int:
+    """About how many people an attack was asked about: an attacker who learned was asked about some of them only."""
+    everybody = result.people or result.pictures
+    asked = evidence.details.get("pictures attacked", result.pictures)
+    return max(1, round(everybody * min(1.0, asked / max(1, result.pictures))))
 
 
 def _over(rate: float | None, chance: float | None) -> float | None:

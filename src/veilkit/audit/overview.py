@@ -14,7 +14,7 @@ from veilkit.types import Score
 
 ADVICE = (
     "A low number says what these attackers found, not what nobody can find. A high number is proof of a leak.",
-    "Attackers who know more find more: a verdict holds at its level and below, never above.",
+    "A leak at one level is there at all levels above; nothing found at one level says nothing about those above.",
 )
 
 

@@ -33,13 +33,14 @@ class Thresholds:
 
     def meaning(self) -> dict[Grade, str]:
         """What each grade stands for, in words."""
+        serious, broken, ruled_out = (f"{100 * each:g} %" for each in (self.serious, self.broken, self.ruled_out))
         return {
-            Grade.BROKEN: f"an attack gets at least {self.broken:.0%} of the way from chance to certainty",
-            Grade.SERIOUS: f"at least {self.serious:.0%} of that way",
-            Grade.SLIGHT: f"less than {self.serious:.0%}, but surely more than chance (95 % interval)",
+            Grade.BROKEN: f"an attack gets at least {broken} of the way from chance to certainty",
+            Grade.SERIOUS: f"at least {serious} of that way",
+            Grade.SLIGHT: f"less than {serious}, but surely more than chance (95 % interval)",
             Grade.UNCLEAR: "not surely more than chance, but more people are needed to rule a leak out",
-            Grade.NOTHING_FOUND: f"these attackers are at chance; more than {self.ruled_out:.0%} of the way is ruled "
-            "out (95 % interval). Others may find more",
+            Grade.NOTHING_FOUND: f"these attackers are at chance; more than {ruled_out} of the way is ruled out "
+            "(95 % interval). Others may find more",
             Grade.NO_VERDICT: "attacks were made, but all failed their gates: their numbers prove nothing",
             Grade.NOT_ATTACKED: "nobody tried",
         }
