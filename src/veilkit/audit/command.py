@@ -11,7 +11,7 @@ from veilkit.configs import as_dict
 
 def command(result: AuditResult) -> str:
     """Experts that are files or were given as objects go by their names, and folders by what they hold."""
-    words = "veilkit audit ORIGINALS PROTECTED --expert".split()
+    words = ["veilkit", "audit", "ORIGINALS", "PROTECTED", "--expert"]
     words += [result.expert.name, "--judge", result.judge.name]
     if result.config["labels"] != "auto":
         words += ["--labels", result.config["labels"]]

@@ -170,8 +170,10 @@ def _notes(rows: Sequence[Compared]) -> list[str]:
         if row.apart:
             continue
         if "utility" not in row.differences:
-            notes.append(f"{row.name} is not compared search by search: its audit or the first's keeps no searches of "
-                         "these people in the same order; audit both again")  # fmt: skip
+            notes.append(
+                f"{row.name} is not compared search by search: its audit or the first's keeps no searches of these "
+                "people in the same order; audit both again"
+            )
         for fact, what in (("learn", "updates of attackers who learn"), ("draw_seed", "seed")):
             if row.result.config.get(fact) != rows[0].result.config.get(fact):
                 notes.append(f"{row.name} and {rows[0].name} differ in the {what}: "

@@ -89,7 +89,9 @@ def leak(verdict: AttackVerdict | None) -> str:
         return "not made"
     if verdict.invalid:
         return "no verdict (gates failed)"
-    ends = "" if verdict.low is None or verdict.high is None else f" ({100 * verdict.low:.1f}–{100 * verdict.high:.1f})"
+    ends = (
+        "" if verdict.low is None or verdict.high is None else f" ({100 * verdict.low:.1f}–{100 * verdict.high:.1f})"
+    )
     return percent(verdict.value) + ends
 
 
@@ -103,9 +105,17 @@ def change(score: Score | None) -> str:
 
 def _lines(found: Comparison) -> Iterator[str]:
     first = found.audits[0].name
-    head = ("", "release", "method", "utility (95 % interval)", f"utility, change from {cell(first)} (points)", *Level)
+    head = (
+        "",
+        "release",
+        "method",
+        "utility (95 % interval)",
+        f"utility, change from {cell(first)} (points)",
+        *Level,
+    )
     rows = [
-        (each.label, each.name, each.method, "not measured" if each.utility is None else with_span(each.utility.score),
+        (each.label, each.name, each.method,
+         "not measured" if each.utility is None else with_span(each.utility.score),
          change(each.differences.get("utility")), *(verdict.grade for verdict in each.verdicts))
         for each in found.audits
     ]  # fmt: skip
@@ -126,7 +136,8 @@ def _lines(found: Comparison) -> Iterator[str]:
     for name, verdicts in _attacks(found).items():
         cells = [(each.label, each.name, leak(verdict), verdict.grade if verdict else "not made",
                   percent(verdict.chance) if verdict and verdict.chance is not None else "–",
-                  change(each.differences.get(name))) for each, verdict in zip(found.audits, verdicts, strict=True)]  # fmt: skip
+                  change(each.differences.get(name)))
+                 for each, verdict in zip(found.audits, verdicts, strict=True)]  # fmt: skip
         head = ("", "release", "found (95 % interval)", "verdict", "chance", f"change from {cell(first)} (points)")
         yield from (f"### {name}", "", *table(head, cells))
     yield from (" ".join(ADVICE), "")
@@ -138,7 +149,9 @@ def told(level: LevelComparison) -> str:
         why = f" Valid in some only: {', '.join(level.left_out)}." if level.left_out else ""
         return f"Not compared: no attack of this level gave a verdict in all audits.{why}"
     others = f" Left out, as valid in some only: {', '.join(level.left_out)}." if level.left_out else ""
-    return f"Compared by the worst of the attacks that gave a verdict in all audits: {', '.join(level.attacks)}.{others}"
+    return (
+        f"Compared by the worst of the attacks that gave a verdict in all audits: {', '.join(level.attacks)}.{others}"
+    )
 
 
 def _attacks(found: Comparison) -> dict[str, list[AttackVerdict | None]]:

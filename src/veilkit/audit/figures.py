@@ -88,7 +88,8 @@ def gauge(finding: Finding) -> str:
     for value in finding.marks.values():
         place = min(298.5, max(1.5, 300 * value))
         parts.append(f'<line class="mark" x1="{place:.1f}" x2="{place:.1f}" y1="3" y2="21"/>')
-    return f'<svg class="gauge" viewBox="0 0 300 24" aria-hidden="true" focusable="false">{"".join(parts)}</svg>'
+    start = '<svg class="gauge" viewBox="0 0 300 24" preserveAspectRatio="xMinYMid" aria-hidden="true"'
+    return f'{start} focusable="false">{"".join(parts)}</svg>'
 
 
 def overlap(histogram: Histogram) -> float:
@@ -116,7 +117,8 @@ def _text(x: float, y: float, text: str, anchor: str) -> str:
 def svg(name: str, title: str, told: str, parts: Sequence[str], size: tuple[int, int] = (WIDTH, HEIGHT)) -> str:
     """A figure of these parts with a title, and a description that tells in words what it shows."""
     return (
-        f'<svg class="figure" viewBox="0 0 {size[0]} {size[1]}" role="img" aria-labelledby="{name}-title {name}-desc">'
+        f'<svg class="figure" viewBox="0 0 {size[0]} {size[1]}" role="img" '
+        f'aria-labelledby="{name}-title {name}-desc">'
         f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(told)}</desc>'
         f"{''.join(parts)}</svg>"
     )

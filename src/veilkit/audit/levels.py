@@ -109,7 +109,9 @@ def _person(evidence: Evidence) -> str:
     chance = evidence.details.get("chance", {}).get(_PERSON)
     if score is None or chance is None:
         return ""
-    return f" By other pictures of theirs the right person is found {percent(score.value)} (chance {percent(chance)})."
+    return (
+        f" By other pictures of theirs the right person is found {percent(score.value)} (chance {percent(chance)})."
+    )
 
 
 def _room(score: Score, people: int) -> float | None:
@@ -126,7 +128,7 @@ def _room(score: Score, people: int) -> float | None:
 def _people(result: AuditResult, evidence: Evidence) -> int:
     """About how many people an attack was asked about: an attacker who learned was asked about some of them only."""
     everybody = result.people or result.pictures
-    asked = evidence.details.get("pictures attacked", result.pictures)
+    asked = int(evidence.details.get("pictures attacked", result.pictures))
     return max(1, round(everybody * min(1.0, asked / max(1, result.pictures))))
 
 

@@ -71,8 +71,8 @@ def rests_on(result: AuditResult) -> dict[str, str]:
         "Judge": judge,
         "Attacks": f"{len(judged)} made, {valid} passed their gates, {missing} not made"
         + (f"; learners had {updates:,} updates" if updates else "; no attacker learned"),
-        "Intervals": f"{result.config['confidence']:.0%}, {result.config['bootstrap_draws']:,} draws of people; "
-        f"seed {result.config['draw_seed']}",
+        "Intervals": f"{100 * result.config['confidence']:g} %, {result.config['bootstrap_draws']:,} draws of "
+        f"people; seed {result.config['draw_seed']}",
     }
 
 

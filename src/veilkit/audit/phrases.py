@@ -19,7 +19,7 @@ _SIGNALS = {
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """title: of a finding. text: holds {value}, a rate, {interval}, which may be empty, and {judge}, who searches, or {Judge}.
+    """A title for a finding and its text, which holds {value}, {interval}, and {judge} or {Judge}, who searches.
 
     blind: what blind guessing does. metric: the headline; the first score of the evidence where it is empty.
     """
@@ -51,13 +51,11 @@ PHRASES: dict[str, Phrase] = {
     ),
     "averaging": Phrase(
         "Protections averaged",
-        "An attacker who gets several protections of one picture averages them; in {value} of them{interval} {judge} then finds "
-        "the very original",
+        "An attacker who gets several protections of one picture averages them; in {value} of them{interval} "
+        "{judge} then finds the very original",
         metric="",
     ),
-    "stolen_decoder": _undone(
-        "Pictures decoded", "who stole the secret decoder", "recovers the originals with it"
-    ),
+    "stolen_decoder": _undone("Pictures decoded", "who stole the secret decoder", "recovers the originals with it"),
     "feature_decoder": _undone(
         "Pictures decoded from features",
         "who holds the authorised recogniser",
@@ -93,7 +91,8 @@ PHRASES: dict[str, Phrase] = {
     ),
     "identification": Phrase(
         "People named by examples",
-        "An attacker who knows who is in some released pictures names the same people in others {value} of the time{interval}",
+        "An attacker who knows who is in some released pictures names the same people in others {value} of the "
+        "time{interval}",
         "names",
         metric="",
     ),
@@ -112,8 +111,8 @@ PHRASES: dict[str, Phrase] = {
     ),
     "memorisation": Phrase(
         "Training pictures memorised",
-        "{value} of the synthetic pictures{interval} come nearer, pixel by pixel, to a training picture than to any of equally "
-        "many pictures of people who were not trained on",
+        "{value} of the synthetic pictures{interval} come nearer, pixel by pixel, to a training picture than to any "
+        "of equally many pictures of people who were not trained on",
         "gives",
         metric="nearer to training (pixels)",
     ),

@@ -11,7 +11,7 @@ from veilkit.audit.figures import svg
 from veilkit.audit.pareto import pareto_front
 
 WIDTH, HEIGHT = 460, 340
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 16, 16, 46
+_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 26, 16, 46
 _GLYPH = 7.2  # width of a letter of the labels, in units of the figure
 _PLACES: tuple[tuple[float, float, str], ...] = (
     (10, -8, "start"), (10, 17, "start"), (-10, -8, "end"), (-10, 17, "end"), (10, 31, "start"), (10, -22, "start"),
@@ -42,7 +42,9 @@ def plane_figure(points: Sequence[Point], *, name: str, title: str, front: bool 
     best = [releases[place] for place in pareto_front([(p.utility, p.leak) for p in releases])] if front else releases
     parts = [_axes()]
     if front and len(best) > 1:
-        steps = " ".join(f"{'L' if place else 'M'}{_x(p.utility):.1f},{_y(p.leak):.1f}" for place, p in enumerate(best))
+        steps = " ".join(
+            f"{'L' if place else 'M'}{_x(p.utility):.1f},{_y(p.leak):.1f}" for place, p in enumerate(best)
+        )
         parts.append(f'<path class="front" d="{steps}"/>')
     taken: list[Box] = [_around(point) for point in points]
     for point in points:
@@ -64,7 +66,9 @@ def _axes() -> str:
         lines.append(_text(x, HEIGHT - _BOTTOM + 17, f"{25 * quarter} %", "middle"))
         lines.append(_text(_LEFT - 8, y + 4, f"{25 * quarter} %", "end"))
     middle = (_TOP + HEIGHT - _BOTTOM) / 2
-    lines.append(_text((_LEFT + WIDTH - _RIGHT) / 2, HEIGHT - 8, "utility: right person found by the expert →", "middle"))
+    lines.append(
+        _text((_LEFT + WIDTH - _RIGHT) / 2, HEIGHT - 8, "utility: right person found by the expert →", "middle")
+    )
     lines.append(
         f'<text transform="translate(13 {middle:.0f}) rotate(-90)" text-anchor="middle">leak over chance →</text>'
     )

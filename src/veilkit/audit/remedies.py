@@ -41,7 +41,7 @@ def for_missing(attack: str, reason: str) -> str:
 
 
 def wants_budget(attack: str, reason: str) -> bool:
-    """Whether an attack was not made for lack of a budget, and not of something that an audit of folders never has."""
+    """Whether an attack was not made for lack of a budget, not of what an audit of folders never has."""
     never = {Need.FEATURES, Need.PROTECTOR}
     return NO_BUDGET in reason and (attack not in ATTACKS or not never & ATTACKS[attack].needs)
 
@@ -69,5 +69,7 @@ def together(needs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
 
 def needed(verdicts: Iterable[LevelVerdict]) -> str:
     """One line on what would give more verdicts, over all levels; empty where nothing would."""
-    merged = together((attack, need) for each in verdicts for need, attacks in each.needs.items() for attack in attacks)
+    merged = together(
+        (attack, need) for each in verdicts for need, attacks in each.needs.items() for attack in attacks
+    )
     return "; ".join(f"{need}, for {', '.join(attacks)}" for need, attacks in merged.items())

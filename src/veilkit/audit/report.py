@@ -65,7 +65,11 @@ def _plane(result: AuditResult) -> dict[str, Any] | None:
     if not points:
         return None
     title = "What is kept and what leaks"
-    return {"title": title, "svg": _svg(plane_figure(points, name="plane", title=title, front=False)), "points": points}
+    return {
+        "title": title,
+        "svg": _svg(plane_figure(points, name="kept-and-leaked", title=title, front=False)),
+        "points": points,
+    }
 
 
 def _figures(result: AuditResult) -> list[dict[str, Any]]:

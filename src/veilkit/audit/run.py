@@ -19,10 +19,10 @@ from veilkit.audit.cache import Cache
 from veilkit.audit.extra import gather
 from veilkit.audit.image_scores import TO_ORIGINAL, image_scores
 from veilkit.audit.judges import choose_expert, choose_judge, describe
-from veilkit.audit.pairing import HOW_TEXT
-from veilkit.audit.recognition import Recognition, recognise
 from veilkit.audit.levels import level_verdicts
 from veilkit.audit.markdown import write_markdown
+from veilkit.audit.pairing import HOW_TEXT
+from veilkit.audit.recognition import Recognition, recognise
 from veilkit.audit.report import write_report
 from veilkit.audit.result import AuditResult, By, Measurement, Unmeasured
 from veilkit.audit.subject import Subject, is_synthetic, load_subject

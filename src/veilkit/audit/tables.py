@@ -56,7 +56,9 @@ def attack_rows(result: AuditResult) -> tuple[AttackRow, ...]:
         )
         for each in result.attacks
     ]
-    return tuple(sorted(rows, key=lambda row: (not row.evidence.applicable, row.evidence.level)))
+    return tuple(
+        sorted(rows, key=lambda row: (not row.evidence.applicable, row.evidence.level, bool(row.evidence.invalid)))
+    )
 
 
 def recognition_tables(result: AuditResult) -> tuple[RecognitionTable, ...]:

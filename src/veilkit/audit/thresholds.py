@@ -10,6 +10,8 @@ from veilkit.audit.verdict import Grade
 from veilkit.configs import check_range, with_settings
 from veilkit.errors import ConfigError
 
+_ROUNDING = 1e-9
+
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
@@ -80,7 +82,7 @@ def grade(value: float, low: float | None, high: float | None, chance: float, th
     if low is None or high is None:
         return Grade.UNCLEAR
     if low > chance:
-        got = over_chance(value, chance)
+        got = over_chance(value, chance) + _ROUNDING
         if got >= thresholds.broken:
             return Grade.BROKEN
         return Grade.SERIOUS if got >= thresholds.serious else Grade.SLIGHT

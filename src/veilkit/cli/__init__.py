@@ -27,7 +27,6 @@ from veilkit.cli import (
 )
 from veilkit.errors import VeilkitError
 
-
 _COMPARE = ["audit", "compare"]
 
 
