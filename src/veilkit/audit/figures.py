@@ -8,7 +8,7 @@ from html import escape
 from veilkit.audit.result import Curve, Finding, Histogram, Roc
 
 WIDTH, HEIGHT = 460, 280
-_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 14, 40
+_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 22, 14, 40
 SETTING_TEXT = {
     "raw-raw": "raw in raw",
     "raw-protected": "raw in protected",
