@@ -80,9 +80,15 @@ def main() -> None:
     try:
         with chromium() as browser, tempfile.TemporaryDirectory() as folder:
             file = write_report(Path(folder))
-            seen = visit(browser, file, viewport={"width": 1100, "height": 1400})
             SCREENSHOT.parent.mkdir(exist_ok=True)
+            seen = visit(browser, file, viewport={"width": 1100, "height": 1400})
             seen.page.screenshot(path=SCREENSHOT, full_page=True)
+            dark = visit(browser, file, viewport={"width": 1100, "height": 1400}, color_scheme="dark")
+            dark.page.screenshot(path=SCREENSHOT.with_name("report-dark.png"), full_page=True)
+            dark.page.emulate_media(media="print")
+            dark.page.screenshot(path=SCREENSHOT.with_name("report-print.png"), full_page=True)
+            seen.said.extend(dark.said)
+            seen.asked.extend(dark.asked)
             size = file.stat().st_size
     except NoBrowserError as error:
         print(f"nothing is recorded: {error}")

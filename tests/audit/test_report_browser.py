@@ -58,19 +58,43 @@ def test_a_page_that_is_not_silent_is_noticed(browser, tmp_path: Path) -> None:
     assert any("no" in said for said in seen.said)
 
 
-def test_details_open_with_the_keyboard(browser, report: tuple[AuditResult, Path]) -> None:
+def test_what_scrolls_is_reached_with_the_keyboard(browser, report: tuple[AuditResult, Path]) -> None:
     page = visit(browser, report[1]).page
-    reached: list[str] = []
+    reached = []
     for _ in range(40):
         page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.tagName") == "SUMMARY":
-            reached.append(page.evaluate("document.activeElement.innerText"))
-            page.keyboard.press("Enter")
-        if len(reached) == 3:
-            break
-    assert reached == page.locator("summary").all_inner_texts()
-    assert page.locator("details[open]").count() == 3
+        reached.append(
+            page.evaluate("document.activeElement.getAttribute('aria-label') || document.activeElement.tagName")
+        )
+    assert reached[0] == "A"  # to the summary
+    assert {*page.locator("[tabindex='0'][aria-label]").evaluate_all("all => all.map(one => one.ariaLabel)")} <= {
+        *reached
+    }
     assert page.get_by_text("veilkit audit ORIGINALS PROTECTED").is_visible()
+
+
+def test_it_prints_in_ink_on_paper_and_leaves_nothing_out(browser, report: tuple[AuditResult, Path]) -> None:
+    seen = visit(browser, report[1], viewport={"width": 794, "height": 1123}, color_scheme="dark")
+    seen.page.emulate_media(media="print")
+    pixels = np.asarray(Image.open(io.BytesIO(seen.page.screenshot(full_page=True))).convert("L"))
+    assert pixels.mean() > 180
+    assert seen.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    for heading in seen.page.locator("h1, h2, h3").all():
+        assert heading.is_visible()
+    assert seen.page.pdf().startswith(b"%PDF")
+    assert seen.said == []
+
+
+def test_the_verdicts_come_first_and_fit_a_screen(browser, report: tuple[AuditResult, Path]) -> None:
+    page = visit(browser, report[1], viewport={"width": 1280, "height": 1000}).page
+    verdicts = page.locator(".verdicts > li")
+    assert verdicts.count() == 4
+    for place, verdict in enumerate(report[0].verdicts):
+        assert verdict.text.replace(" %", "\u00a0%") in verdicts.nth(place).inner_text()
+        assert verdict.grade in verdicts.nth(place).inner_text()
+    for seen in (*verdicts.all(), page.get_by_text("Utility kept"), page.get_by_text("What this rests on")):
+        box = seen.bounding_box()
+        assert box["y"] + box["height"] <= 1000
 
 
 def test_every_picture_and_figure_has_a_text(browser, report: tuple[AuditResult, Path]) -> None:
@@ -78,10 +102,10 @@ def test_every_picture_and_figure_has_a_text(browser, report: tuple[AuditResult,
     assert page.locator("img").count() == 16
     assert page.locator("img:not([alt]), img[alt='']").count() == 0
     figures = page.locator("svg[role=img]")
-    assert figures.count() == 4
+    assert figures.count() == 6
     for part in ("title", "desc"):
         told = figures.locator(part).all_text_contents()
-        assert len(told) == 4
+        assert len(told) == 6
         assert all(told)
     assert page.locator("img").evaluate_all("all => all.every(one => one.naturalWidth > 0)")
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from veilkit.audit.compare_report import write_comparison
 from veilkit.audit.result import AuditResult, Measurement, read_audit
 from veilkit.audit.run import run_audit
+from veilkit.audit.thresholds import Thresholds
 
 audit = run_audit
 
-__all__ = ["AuditResult", "Measurement", "audit", "read_audit", "run_audit"]
+__all__ = ["AuditResult", "Measurement", "Thresholds", "audit", "read_audit", "run_audit", "write_comparison"]

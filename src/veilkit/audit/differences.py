@@ -33,12 +33,16 @@ def paired_differences(
         "mAP": (protected.average_precision[valid], raw.average_precision[valid]),
     }
     return tuple(
-        Measurement(by, DIFFERENCE, _score(metric, first, second, people[valid], role, rng, note))
+        Measurement(by, DIFFERENCE, difference_score(metric, first, second, people[valid], role, rng, _told(note)))
         for metric, (first, second) in rows.items()
     )
 
 
-def _score(
+def _told(note: str) -> str:
+    return "; ".join(filter(None, ["in shares of the searches, protected minus raw", note]))
+
+
+def difference_score(
     metric: str,
     first: NDArray[np.float64],
     second: NDArray[np.float64],
@@ -47,9 +51,10 @@ def _score(
     rng: Randomness,
     note: str,
 ) -> Score:
+    """mean(first) - mean(second) of the same queries (Q,), each value in [0, 1]; people (Q,) are drawn again."""
     change = first - second
     value, low, high = float(change.mean()), None, None
-    notes = ["in shares of the searches, protected minus raw", note]
+    notes = [note]
     count = len(np.unique(people))
     if count < 2:
         notes.append("no interval: one person only")

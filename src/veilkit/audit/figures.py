@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from veilkit.audit.result import Curve, Finding, Histogram
+from veilkit.audit.result import Curve, Finding, Histogram, Roc
 
 WIDTH, HEIGHT = 460, 280
-_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 14, 40
+_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 22, 14, 40
 SETTING_TEXT = {
     "raw-raw": "raw in raw",
     "raw-protected": "raw in protected",
@@ -33,7 +33,7 @@ def cmc_figure(curves: Sequence[Curve], *, name: str, title: str) -> str:
         parts.append(f'<circle class="dot {curve.setting}" cx="{x(1):.1f}" cy="{_y(curve.rates[0]):.1f}" r="3.5"/>')
     told = "; ".join(f"{SETTING_TEXT[c.setting]}: {c.rates[0]:.1%} at the first answer, {c.rates[-1]:.1%} within "
                      f"{len(c.rates)}" for c in curves)  # fmt: skip
-    return _svg(name, title, told, parts)
+    return svg(name, title, told, parts)
 
 
 def histogram_figure(histogram: Histogram, *, name: str, title: str) -> str:
@@ -59,7 +59,23 @@ def histogram_figure(histogram: Histogram, *, name: str, title: str) -> str:
             steps.append(f"V{y(share):.1f}H{x(edges[place + 1]):.1f}")
         parts.append(f'<path class="area {kind}" d="{"".join(steps)}V{y(0):.1f}Z"/>')
     told = f"The two shapes overlap by {overlap(histogram):.0%}; the more, the harder people are to tell apart."
-    return _svg(name, title, told, parts)
+    return svg(name, title, told, parts)
+
+
+def roc_figure(curves: Sequence[Roc], *, name: str, title: str) -> str:
+    """Lines of the pairs of one person that are accepted, against those of different people that are."""
+
+    def x(rate: float) -> float:
+        return _LEFT + rate * (WIDTH - _LEFT - _RIGHT)
+
+    parts = [_rates_axis(), *(_text(x(q / 4), HEIGHT - _BOTTOM + 18, f"{25 * q} %", "middle") for q in range(5))]
+    parts.append(_text((WIDTH + _LEFT - _RIGHT) / 2, HEIGHT - 6, "different people accepted as one", "middle"))
+    parts.append(f'<line class="guess" x1="{x(0)}" y1="{_y(0)}" x2="{x(1)}" y2="{_y(1)}"/>')
+    for curve in curves:
+        points = " ".join(f"{x(f):.1f},{_y(t):.1f}" for f, t in zip(curve.fpr, curve.tpr, strict=True))
+        parts.append(f'<polyline class="line {curve.setting}" points="{points}"/>')
+    told = "; ".join(f"{SETTING_TEXT[c.setting]}: area {c.auc:.3f}, equal error rate {c.eer:.1%}" for c in curves)
+    return svg(name, title, told + "; the diagonal is blind guessing", parts)
 
 
 def gauge(finding: Finding) -> str:
@@ -72,7 +88,8 @@ def gauge(finding: Finding) -> str:
     for value in finding.marks.values():
         place = min(298.5, max(1.5, 300 * value))
         parts.append(f'<line class="mark" x1="{place:.1f}" x2="{place:.1f}" y1="3" y2="21"/>')
-    return f'<svg class="gauge" viewBox="0 0 300 24" aria-hidden="true" focusable="false">{"".join(parts)}</svg>'
+    start = '<svg class="gauge" viewBox="0 0 300 24" preserveAspectRatio="xMinYMid" aria-hidden="true"'
+    return f'{start} focusable="false">{"".join(parts)}</svg>'
 
 
 def overlap(histogram: Histogram) -> float:
@@ -97,9 +114,11 @@ def _text(x: float, y: float, text: str, anchor: str) -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
-def _svg(name: str, title: str, told: str, parts: Sequence[str]) -> str:
+def svg(name: str, title: str, told: str, parts: Sequence[str], size: tuple[int, int] = (WIDTH, HEIGHT)) -> str:
+    """A figure of these parts with a title, and a description that tells in words what it shows."""
     return (
-        f'<svg class="figure" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-labelledby="{name}-title {name}-desc">'
+        f'<svg class="figure" viewBox="0 0 {size[0]} {size[1]}" role="img" '
+        f'aria-labelledby="{name}-title {name}-desc">'
         f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(told)}</desc>'
         f"{''.join(parts)}</svg>"
     )

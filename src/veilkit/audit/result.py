@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
+from veilkit.audit.verdict import LevelVerdict
 from veilkit.errors import DataError
 from veilkit.types import Evidence, Role, Score
 
@@ -80,6 +81,43 @@ class Histogram:
 
 
 @dataclass(frozen=True, slots=True)
+class Roc:
+    """Pairs of pictures told apart by a threshold on their similarity: the share of pairs of one person that is
+    accepted (`tpr`) where at most `fpr` of the pairs of different people are. auc: the area under the whole curve.
+    """
+
+    by: By
+    setting: str
+    fpr: tuple[float, ...]
+    tpr: tuple[float, ...]
+    auc: float
+    eer: float
+    pairs: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many of each person's searches found a right answer first, in the order of `Tallies.searches`."""
+
+    by: By
+    setting: str
+    hits: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tallies:
+    """Searches person by person, so that two audits of the same originals can be compared search by search.
+
+    order: a hash of the originals, who is in them and who was searched for, in their order; only tallies of one order
+    belong together. searches: of each person, who are numbered and not named.
+    """
+
+    order: str
+    searches: tuple[int, ...]
+    tallies: tuple[Tally, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Unmeasured:
     """Something that could not be measured, and why."""
 
@@ -132,6 +170,9 @@ class AuditResult:
     histograms: tuple[Histogram, ...]
     unmeasured: tuple[Unmeasured, ...]
     notes: tuple[str, ...]
+    verdicts: tuple[LevelVerdict, ...] = ()
+    rocs: tuple[Roc, ...] = ()
+    tallies: Tallies | None = None
     format: Literal["veilkit-audit-1"] = "veilkit-audit-1"
 
     @property

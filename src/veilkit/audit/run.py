@@ -19,15 +19,20 @@ from veilkit.audit.cache import Cache
 from veilkit.audit.extra import gather
 from veilkit.audit.image_scores import TO_ORIGINAL, image_scores
 from veilkit.audit.judges import choose_expert, choose_judge, describe
+from veilkit.audit.levels import level_verdicts
+from veilkit.audit.markdown import write_markdown
 from veilkit.audit.pairing import HOW_TEXT
 from veilkit.audit.recognition import Recognition, recognise
 from veilkit.audit.report import write_report
 from veilkit.audit.result import AuditResult, By, Measurement, Unmeasured
 from veilkit.audit.subject import Subject, is_synthetic, load_subject
 from veilkit.audit.summary import summarise
+from veilkit.audit.tallies import tally
+from veilkit.audit.thresholds import Thresholds, chosen_thresholds
 from veilkit.audit.unpaired_measure import LEFT_OUT, attack_unpaired, class_similarity, unpaired_gaps
 from veilkit.audit.unpaired_subject import UnpairedSubject, load_unpaired
 from veilkit.audit.unpaired_summary import unpaired_findings
+from veilkit.configs import as_dict
 from veilkit.datasets.folder import check_folder
 from veilkit.errors import DestinationError, UsageError
 from veilkit.experts import Embedder
@@ -40,7 +45,7 @@ from veilkit.rng import Randomness
 from veilkit.types import Evidence
 from veilkit.version import __version__
 
-RESULT, REPORT = "audit.json", "report.html"
+RESULT, REPORT, TEXT = "audit.json", "report.html", "audit.md"
 _ATTEMPTS = 8  # recovered pictures that the report shows
 _MASKS = (128, 64)  # height and width at which people are told from what is behind them
 
@@ -71,10 +76,11 @@ def run_audit(
     learn: int | None = None,
     attacks: Sequence[str] | None = None,
     draw_seed: int = 0,
+    thresholds: str | Path | Thresholds | None = None,
     cache: str | Path | None = None,
     limits: Limits | None = None,
 ) -> AuditResult:
-    """Measure a folder of protected pictures, whoever made it, and write audit.json and report.html.
+    """Measure a folder of protected pictures, whoever made it, and write audit.json, report.html and audit.md.
 
     key, seed: of the release, where its names are pseudonyms; by default the key where `protect` puts it.
     expert: the authorised recogniser, whose numbers are utility. judge: an independent one; its numbers are privacy.
@@ -87,10 +93,12 @@ def run_audit(
     cache: a folder for features in place of that, which audits of one set of originals may share.
     learn: updates that each attacker who trains a network, or optimises pictures, may spend; None leaves them out.
     attacks: names of those to run (see `veilkit attacks list`); None runs all that can be run.
+    thresholds: from which rate on a leak counts as how bad, or a TOML file that says so.
     show_originals: put pictures of originals into the report. draw_seed: of the bootstrap, the gates' noise and what
     attackers learn.
     """
     wanted = _wanted(attacks)
+    bars = chosen_thresholds(thresholds)
     sources = (Path(originals).resolve(), Path(protected).resolve())
     for folder in sources:
         check_folder(folder)
@@ -116,9 +124,12 @@ def run_audit(
         result, seen = _measure(
             subject, unpaired, authorised, independent, (*expert_notes, *judge_notes), kept, rng, limits,
             None if learn is None else Spending(Budget(updates=learn, seed=draw_seed), target / "cache" / "learned"),
-            stolen, wanted, _facts(labels, draw_seed, show_originals) | extra.facts | _chosen(learn, attacks, stolen),
+            stolen, wanted, _facts(labels, draw_seed, show_originals) | extra.facts | _chosen(learn, attacks, stolen)
+            | {"thresholds": as_dict(bars)},
         )  # fmt: skip
+        result = replace(result, verdicts=level_verdicts(result, bars))
         _write(target / RESULT, result.to_json())
+        _write(target / TEXT, write_markdown(result))
         _write(target / REPORT, write_report(result, subject, show_originals=show_originals, attempts=seen))
     return result
 
@@ -170,6 +181,8 @@ def _measure(
         attacks=attacks,
         curves=tuple(curve for each in found for curve in each.curves),
         histograms=tuple(histogram for each in found for histogram in each.histograms),
+        rocs=tuple(roc for each in found for roc in each.rocs),
+        tallies=tally(subject, (each for taker in found for each in taker.tallies)),
         unmeasured=_unmeasured(subject, unpaired, images, attacks),
         notes=(*subject.notes, *notes, *image_notes),
     )

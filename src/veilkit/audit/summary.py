@@ -2,65 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from veilkit.audit.result import DIFFERENCE, AuditResult, Finding
-from veilkit.types import Evidence, Role, Score
+from veilkit.audit.wording import found, interval, percent, phrase_of, points, sentence
+from veilkit.types import Role, Score
 
 SEEN = "What the eye still sees"
-_MIXED = "who knows how pictures were mixed, but not the key,"
-_UNDOING = (
-    ("jigsaw", "Patches put back together", _MIXED, "puts the pictures' patches back together"),
-    ("unmix", "Blended pictures taken apart", _MIXED, "takes the blended pictures apart again"),
-    ("recovery", "Pictures recovered", "whose network learned from other people's pairs", "recovers the originals"),
-    ("stolen_decoder", "Pictures decoded", "who stole the secret decoder", "recovers the originals with it"),
-)
+_UNDOING = ("jigsaw", "unmix", "recovery", "recovery_features", "averaging", "stolen_decoder", "feature_decoder",
+            "feature_matching")  # fmt: skip
+_WITH_ORIGINALS = ("stock_recogniser", "linkage")  # the judge's rate on the originals says what could be found
+_TOLD = (*_UNDOING, "retrained", "identification", *_WITH_ORIGINALS, "own_original")
 
 
 def summarise(result: AuditResult) -> AuditResult:
-    """The result with its findings, the attacker's first."""
-    findings = (
-        *(_undone(result, *each) for each in _UNDOING),
-        _stock(result), _linkage(result), _own_original(result), _utility(result), _similarity(result),
-    )  # fmt: skip
-    return replace(result, summary=tuple(each for each in findings if each is not None))
+    """The result with its findings: what can be concluded first, and of that the attacker's."""
+    findings = (*(_attacked(result, attack) for attack in _TOLD), _utility(result), _similarity(result))
+    return replace(result, summary=conclusive_first(each for each in findings if each is not None))
 
 
-def percent(rate: float) -> str:
-    """A rate as people read it: "12.3 %"; small ones keep a significant digit.
-
-    >>> percent(0.1234), percent(0.0), percent(0.00042), percent(1.0)
-    ('12.3 %', '0 %', '0.04 %', '100 %')
-    """
-    if rate in (0.0, 1.0):
-        return f"{rate:.0%}"[:-1] + " %"
-    shown = 100 * rate
-    return f"{shown:.1f} %" if shown >= 0.1 else f"{shown:.1g} %"
-
-
-def points(change: float) -> str:
-    """A change of a rate in percentage points, with its sign.
-
-    >>> points(-0.123), points(0.04), points(0.0), points(-0.0001)
-    ('−12.3', '+4.0', '0.0', '0.0')
-    """
-    shown = f"{100 * abs(change):.1f}"
-    sign = "" if shown == "0.0" else "−" if change < 0 else "+"
-    return sign + shown
-
-
-def interval(score: Score) -> str:
-    """The interval in brackets, or nothing."""
-    if score.low is None or score.high is None:
-        return ""
-    return f" (95 % interval {percent(score.low)} to {percent(score.high)})"
-
-
-def judge_name(result: AuditResult) -> str:
-    """Who attacks, to begin a sentence with."""
-    kind = "An independent recogniser" if result.independent else "The authorised recogniser itself"
-    return f"{kind} ({result.judge.name})"
+def conclusive_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Findings in their order, those that prove nothing last."""
+    return tuple(sorted(findings, key=lambda each: bool(each.invalid)))
 
 
 def finding(
@@ -80,76 +44,21 @@ def finding(
     )
 
 
-def headline(evidence: Evidence | None, metric: str) -> tuple[Score, float] | None:
-    """An attack's score and what chance would score, or None where it was not made."""
-    if evidence is None:
-        return None
-    for score in evidence.scores:
-        if score.metric == metric:
-            return score, float(evidence.details["chance"][metric])
-    return None
-
-
-def _undone(result: AuditResult, attack: str, title: str, who: str, what: str) -> Finding | None:
-    """An attack that undoes the protection; there is nothing to tell where it does not apply."""
+def _attacked(result: AuditResult, attack: str) -> Finding | None:
+    """What an attack found; there is nothing to tell where it does not apply."""
     evidence = result.evidence(attack)
-    found = headline(evidence, "rank-1")
-    if evidence is None or found is None:
+    scored = found(evidence)
+    if evidence is None or scored is None:
         return None
-    score, chance = found
-    text = (
-        f"An attacker {who} {what}; in {percent(score.value)} of them"
-        f"{interval(score)} {judge_name(result)[0].lower()}{judge_name(result)[1:]} then finds the very original. "
-        f"Blind guessing finds {percent(chance)}."
-    )
-    if not evidence.invalid and score.low is not None and score.low > chance:
+    score, chance = scored
+    text = sentence(result, evidence)
+    clean = result.score("judge", "raw-raw", "rank-1") if attack in _WITH_ORIGINALS else None
+    if clean is not None:
+        text += f" On the originals it finds {percent(clean.value)}."
+    if attack in _UNDOING and not evidence.invalid and chance is not None and (score.low or 0.0) > chance:
         text += " This protection is not safe."
-    return finding(title, score, text, {"chance": chance}, evidence.invalid)
-
-
-def _stock(result: AuditResult) -> Finding | None:
-    evidence = result.evidence("stock_recogniser")
-    found = headline(evidence, "rank-1")
-    if evidence is None or found is None:
-        return None
-    score, chance = found
-    clean = result.score("judge", "raw-raw", "rank-1")
-    text = (
-        f"{judge_name(result)} that sees only the protected pictures finds the right person "
-        f"{percent(score.value)} of the time{interval(score)}. Blind guessing finds {percent(chance)}"
-        + (f"; on the originals it finds {percent(clean.value)}." if clean else ".")
-    )
-    marks = {"chance": chance, "originals": clean.value if clean else None}
-    return finding("People told apart in the release", score, text, marks, evidence.invalid)
-
-
-def _linkage(result: AuditResult) -> Finding | None:
-    evidence = result.evidence("linkage")
-    found = headline(evidence, "rank-1")
-    if evidence is None or found is None:
-        return None
-    score, chance = found
-    clean = result.score("judge", "raw-raw", "rank-1")
-    text = (
-        f"{judge_name(result)} that holds other, raw pictures of these people names the person in a protected one "
-        f"{percent(score.value)} of the time{interval(score)}. Blind guessing names {percent(chance)}."
-    )
-    marks = {"chance": chance, "originals": clean.value if clean else None}
-    return finding("Protected pictures linked to people", score, text, marks, evidence.invalid)
-
-
-def _own_original(result: AuditResult) -> Finding | None:
-    evidence = result.evidence("own_original")
-    found = headline(evidence, "rank-1")
-    if evidence is None or found is None:
-        return None
-    score, chance = found
-    text = (
-        f"{judge_name(result)} that holds all originals finds the very one that a protected picture was made "
-        f"from {percent(score.value)} of the time{interval(score)}. "
-        f"Blind guessing finds {percent(chance)}."
-    )
-    return finding("Protected pictures linked to their originals", score, text, {"chance": chance}, evidence.invalid)
+    marks = {"chance": chance, "originals": None if clean is None else clean.value}
+    return finding(phrase_of(attack).title, score, text, marks, evidence.invalid)
 
 
 def _utility(result: AuditResult) -> Finding | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from veilkit.audit.result import OTHER_CLASS, SAME_CLASS, AuditResult, Finding
-from veilkit.audit.summary import finding, headline, interval, judge_name, percent, seen
+from veilkit.audit.summary import conclusive_first, finding, seen
+from veilkit.audit.wording import headline, interval, judge_name, percent
 from veilkit.types import Evidence
 
 _SIGNALS = {"student": "a student of the release", "labels": "the soft labels", "set": "the synthetic pictures alone"}
@@ -25,7 +26,7 @@ _ASKED = {
 def unpaired_findings(result: AuditResult) -> tuple[Finding, ...]:
     """The findings that there are, the attacker's first."""
     found = (_linkage(result), _memorised(result), *(_member(result, question) for question in _ASKED), _seen(result))
-    return tuple(each for each in found if each is not None)
+    return conclusive_first(each for each in found if each is not None)
 
 
 def _linkage(result: AuditResult) -> Finding | None:

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from veilkit.cli import (
     attacks,
     audit,
+    compare,
     demo,
     experts,
     fit,
@@ -26,9 +27,17 @@ from veilkit.cli import (
 )
 from veilkit.errors import VeilkitError
 
+_COMPARE = ["audit", "compare"]
+
 
 class _Commands(TyperGroup):
     """Tells errors that are raised on purpose in one line (exit code 2), and interrupts too (130)."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """`audit compare` is the command compare; any other word after `audit` is a folder, as ever."""
+        if args[:2] == _COMPARE:
+            return " ".join(_COMPARE), self.get_command(ctx, _COMPARE[1]), args[2:]
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -55,6 +64,7 @@ app = typer.Typer(
 app.command("protect")(protect.protect)
 app.command("recover")(recover.recover)
 app.command("audit")(audit.audit)
+app.command("compare")(compare.compare)
 app.command("fit")(fit.fit)
 app.add_typer(attacks.app, name="attacks")
 app.add_typer(generate.app, name="generate")

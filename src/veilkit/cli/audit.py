@@ -52,7 +52,7 @@ Decoder = Annotated[
     typer.Option(metavar="FILE", help="The release's secret decoder, as an attacker has it who stole it."),
 ]
 Out = Annotated[
-    Path | None, typer.Option(help="Folder for audit.json and report.html.", show_default="PROTECTED.audit")
+    Path | None, typer.Option(help="Folder for audit.json, report.html and audit.md.", show_default="PROTECTED.audit")
 ]
 ShowOriginals = Annotated[
     bool, typer.Option("--show-originals", help="Show originals beside protected pictures in the report.")
@@ -71,6 +71,15 @@ Attacks = Annotated[
     typer.Option("--attack", metavar="NAME", help="Only this attack (`veilkit attacks list`); may be repeated."),
 ]
 DrawSeed = Annotated[int, typer.Option(help="Seed of the bootstrap's draws and the gates' noise.")]
+ThresholdsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--thresholds",
+        metavar="TOML",
+        help="From which share of the way from chance to certainty a leak counts as how bad.",
+        show_default="serious 0.1, broken 0.5, ruled_out 0.05",
+    ),
+]
 
 
 def audit(
@@ -90,15 +99,17 @@ def audit(
     learn: Learn = None,
     attacks: Attacks = None,
     draw_seed: DrawSeed = 0,
+    thresholds: ThresholdsFile = None,
 ) -> None:
     """Attack protected pictures and measure what is left, against their originals.
 
     Pairs are found through the key, or by paths or file names. A release of synthetic pictures, which belong to no
     original (fro), is asked who and which pictures were trained on, and whom its classes stand for.
-    A stopped audit goes on with the same command.
+    A stopped audit goes on with the same command. `veilkit audit compare` puts several audits side by side.
     Exit code: 0 measured (the report says what could not be), 2 nothing can be measured or an error, 130 interrupted.
     """
     from veilkit.audit.run import REPORT, destination, run_audit
+    from veilkit.audit.telling import told
 
     result = run_audit(
         originals,
@@ -117,12 +128,8 @@ def audit(
         learn=learn,
         attacks=attacks,
         draw_seed=draw_seed,
+        thresholds=thresholds,
     )
-    for finding in result.summary:
-        invalid = f" (INVALID: {'; '.join(finding.invalid)})" if finding.invalid else ""
-        typer.echo(f"{finding.role.value}{invalid}: {finding.text}")
-    for each in result.unmeasured:
-        typer.echo(f"Not measured: {each.what}: {each.why}")
-    for note in result.notes:
-        typer.echo(f"Note: {note}")
+    for line in told(result):
+        typer.echo(line)
     typer.echo(f"Report: {destination(originals, protected, out) / REPORT}")

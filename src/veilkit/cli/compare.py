@@ -1,0 +1,39 @@
+"""`veilkit audit compare`: several audits side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from veilkit.cli.audit import ThresholdsFile
+
+Audits = Annotated[
+    list[Path], typer.Argument(metavar="AUDIT", help="Folders that `veilkit audit` wrote, or their audit.json.")
+]
+Out = Annotated[Path, typer.Option(help="Folder for compare.html, compare.json and compare.md.")]
+
+
+def compare(audits: Audits, out: Out = Path("compare"), thresholds: ThresholdsFile = None) -> None:
+    """Compare audits: what each release keeps and leaks at each level, and which no other beats.
+
+    The first audit is what the others are compared with, search by search where they have the same originals. Audits
+    of other originals or by another judge are listed, and not compared.
+    """
+    from veilkit.audit.compare_report import PAGE, change, write_comparison
+
+    found = write_comparison(audits, out, thresholds=thresholds)
+    for each in found.audits:
+        kept = "utility not measured" if each.utility is None else f"utility {100 * each.utility.score.value:.1f} %"
+        if "utility" in each.differences:
+            kept += f", {change(each.differences['utility'])} points"
+        levels = ", ".join(f"{verdict.level} {verdict.grade}" for verdict in each.verdicts)
+        typer.echo(f"{each.label}. {each.name} ({each.method}): {kept}; {levels}")
+    names = {each.label: each.name for each in found.audits}
+    for level in found.levels:
+        if level.front:
+            typer.echo(f"Not beaten at {level.level}: {', '.join(names[label] for label in level.front)}")
+    for note in found.notes:
+        typer.echo(f"Note: {note}")
+    typer.echo(f"Report: {out / PAGE}")
