@@ -41,7 +41,7 @@ def test_an_onnx_expert_is_added_loaded_and_removed(onnx_file: Path, home: Path)
     assert (info.dim, info.sha256, info.licence, info.source) == (3, sha256, "MIT", "made here")
     assert (info.origin, info.differentiable, info.card) == ("user", False, "# Mean colour\n")
     torch.testing.assert_close(expert.embed(IMAGES), (2 * IMAGES.mean((2, 3)) - 1).flip(1))
-    assert expert_names() == ("people", "histogram", "colours")
+    assert expert_names() == ("people", "histogram", "dlib", "colours")
 
     remove_expert("colours")
     assert tree(home) == {}

@@ -63,7 +63,13 @@ ARCFACE = Template(
     # As ArcFace gives them (Deng et al. 2019), there counted from the middle of the first pixel.
     tuple(
         (x + 0.5, y + 0.5)
-        for x, y in ((38.2946, 51.6963), (73.5318, 51.5014), (56.0252, 71.7366), (41.5493, 92.3655), (70.7299, 92.2041))
+        for x, y in (
+            (38.2946, 51.6963),
+            (73.5318, 51.5014),
+            (56.0252, 71.7366),
+            (41.5493, 92.3655),
+            (70.7299, 92.2041),
+        )
     ),
     (_LEFT_EYE, _RIGHT_EYE, (30,), (48,), (54,)),
     ((0,), (1,), (2,), (3,), (4,)),
@@ -147,4 +153,4 @@ def _grid(back: Tensor, size: tuple[int, int], k: int, shape: torch.Size) -> Ten
     x = (torch.arange(width * k, device=back.device, dtype=back.dtype) + 0.5) / k
     places = torch.stack(torch.meshgrid(x, y, indexing="xy"), -1).flatten(0, 1)
     taken = moved(places.expand(len(back), -1, -1), back) / back.new_tensor([shape[3], shape[2]]) * 2 - 1
-    return taken.unflatten(1, (height * k, width * k))
+    return taken.view(len(back), height * k, width * k, 2)

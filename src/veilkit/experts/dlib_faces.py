@@ -38,7 +38,9 @@ class DlibDetector(Detector):
     def info(self) -> ExpertInfo:
         """Who this expert is; its hash is that of dlib's version and of the landmarks' file."""
         dlib, _, _, file = self._parts()
-        facts = f"dlib {dlib.__version__} frontal face detector {self._enlarged} {self._threshold} {file_sha256(file)}"
+        facts = (
+            f"dlib {dlib.__version__} frontal face detector {self._enlarged} {self._threshold} {file_sha256(file)}"
+        )
         return ExpertInfo(
             name="dlib" if self._points == 5 else "dlib-68",
             kind="detector",
@@ -120,16 +122,11 @@ class DlibLandmarks(Predictor):
         """float32 (N, 3, H, W) in [0, 1] -> (N, 68 or 5, 2) as x, y in pixels."""
         refuse_gradient(images, self)
         found = self._detector.detect(images)
-        return torch.stack([_largest(each, self._points) for each in found]) if found else torch.zeros(
-            0, self._points, 2
-        )
-
-
-def _largest(found: Detections, count: int) -> Tensor:
-    if not len(found.boxes):
-        return torch.full((count, 2), torch.nan)
-    sides = found.boxes[:, 2:] - found.boxes[:, :2]
-    return found.points[int(sides.prod(1).argmax())]
+        points = torch.full((len(found), self._points, 2), torch.nan)
+        for place, each in enumerate(found):
+            if (face := each.largest()) is not None:
+                points[place] = each.points[face]
+        return points
 
 
 def _pixels(images: Tensor) -> list[NDArray[np.uint8]]:

@@ -1,4 +1,4 @@
-"""dlib's face identity network as a torch expert: 128 numbers per face, and gradients reach the image (extra: faces)."""
+"""dlib's face identity network as a torch expert (extra: faces): 128 numbers per face, differentiable."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class DlibIdentity(Embedder):
 
 
 def torch_network(read: DlibNetwork, source: str) -> DlibResNet:
-    """The torch network of what was read, frozen; every layer must be where it is expected. `source` names the file."""
+    """The torch network of what was read from the file `source`, frozen; every layer must be where it is expected."""
     found = tuple(layer.kind for layer in read.layers)
     if read.size != (SIDE, SIDE) or found != _expected():
         raise CheckpointError(f"{source}: this is another network than dlib's 29-layer face network")
@@ -114,5 +114,3 @@ def _fill(convolution: nn.Conv2d, layers: Iterator[DlibLayer], source: str) -> N
     convolution.weight.copy_(weights * factors[:, None, None, None])
     assert convolution.bias is not None  # torch's default
     convolution.bias.copy_(biases * factors + terms)
-
-

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from importlib import resources
 from pathlib import Path
-from typing import cast
 
 import torch
 from torch import Tensor
@@ -63,8 +62,8 @@ class FaceAttributePredictor(Predictor):
     def predict(self, images: Tensor) -> Tensor:
         """float32 (N, 3, H, W) in [0, 1] -> what the head says; gradients reach the images.
 
-        landmarks: (N, 68, 2) as x, y in pixels. gaze: (N, 2), yaw to the right of the picture and pitch up, in degrees
-        before the camera. expression: (N, classes), probabilities.
+        landmarks: (N, 68, 2) as x, y in pixels. gaze: (N, 2), yaw to the right of the picture and pitch up, in
+        degrees before the camera. expression: (N, classes), probabilities.
         """
         check_images(images)
         found = [self._network.answer(self._network.maps(chunk), self._head) for chunk in self._chunks(images)]
@@ -79,7 +78,7 @@ class FaceAttributePredictor(Predictor):
         return torch.cat([self._network.features(chunk, self._head) for chunk in self._chunks(images)])
 
     def _chunks(self, images: Tensor) -> tuple[Tensor, ...]:
-        return cast(tuple[Tensor, ...], torch.split(images, self._batch_size)) if len(images) else (images,)
+        return torch.split(images, self._batch_size) if len(images) else (images,)
 
 
 def load_packaged(head: Head) -> FaceAttributePredictor:

@@ -1,6 +1,7 @@
 """Gaze, head pose and five landmarks by Intel's networks in OpenVINO's form (extra: openvino). They judge.
 
-Each predictor takes pictures of any size, works on the largest face that YuNet finds, and says NaN where there is none.
+Each predictor takes pictures of any size, works on the largest face that YuNet finds, and says NaN where there is
+none.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from veilkit.experts.alignment import similarity, warp
 from veilkit.experts.base import Detections, ExpertInfo, Predictor, check_images, refuse_gradient
 from veilkit.experts.digest import file_sha256
 from veilkit.experts.weights_folder import weights_file
-from veilkit.experts.yunet import YuNet, largest_face
+from veilkit.experts.yunet import YuNet
 
 What = Literal["gaze", "head-pose", "landmarks"]
 _GAZE, _POSE = "gaze-estimation-adas-0002", "head-pose-estimation-adas-0001"
@@ -64,8 +65,8 @@ class OpenVinoFace(Predictor):
     def predict(self, images: Tensor) -> Tensor:
         """float32 (N, 3, H, W) in [0, 1] -> one row per image, NaN where no face is found.
 
-        gaze: (N, 2), yaw to the right of the picture and pitch up, in degrees before the camera. head-pose: (N, 3), yaw,
-        pitch and roll of the same signs, roll clockwise. landmarks: (N, 5, 2) in pixels, as YuNet's.
+        gaze: (N, 2), yaw to the right of the picture and pitch up, in degrees before the camera. head-pose: (N, 3),
+        yaw, pitch and roll of the same signs, roll clockwise. landmarks: (N, 5, 2) in pixels, as YuNet's.
         """
         check_images(images)
         refuse_gradient(images, self)
@@ -77,7 +78,7 @@ class OpenVinoFace(Predictor):
         return torch.stack(rows) if rows else torch.zeros(0, *shape)
 
     def _predict_one(self, image: Tensor, found: Detections) -> Tensor:
-        place = largest_face(found)
+        place = found.largest()
         if place is None:
             return torch.full((5, 2) if self._what == "landmarks" else (_LENGTH[self._what],), torch.nan)
         answers: dict[What, Callable[[Tensor, Tensor], Tensor]] = {
@@ -159,5 +160,3 @@ def _compiled(path: Path) -> Any:
         return core.compile_model(core.read_model(path), "CPU", {"INFERENCE_NUM_THREADS": 1})
     except RuntimeError as error:
         raise CheckpointError(f"{path.name}: OpenVINO cannot open it: {str(error).splitlines()[0]}") from None
-
-

@@ -1,12 +1,13 @@
 """YuNet (Wu et al. 2023), a small face detector with five points, from its ONNX file (extra: onnx). It judges.
 
-The network answers for each cell of three grids, of 8, 16 and 32 pixels: how sure it is that there is a face, and where
-the face's box and points are, in cells from the cell's left top corner.
+The network answers for each cell of three grids, of 8, 16 and 32 pixels: how sure it is that there is a face, and
+where the face's box and points are, in cells from the cell's left top corner.
 """
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,9 @@ class YuNet(Detector):
         names = [f"{part}_{cell}" for cell in _CELLS for part in _PARTS]
         answers = dict(zip(names, session.run(names, {session.get_inputs()[0].name: blob}), strict=True))
         grids = [
-            decoded(*(torch.from_numpy(answers[f"{part}_{cell}"])[0] for part in _PARTS), cell, padded.shape[3] // cell)
+            decoded(
+                [torch.from_numpy(answers[f"{part}_{cell}"])[0] for part in _PARTS], cell, padded.shape[3] // cell
+            )
             for cell in _CELLS
         ]
         found = Detections(*(torch.cat([getattr(g, part) for g in grids]) for part in ("boxes", "scores", "points")))
@@ -92,17 +95,18 @@ class YuNet(Detector):
         return self._session
 
 
-def decoded(face: Tensor, there: Tensor, box: Tensor, points: Tensor, cell: int, columns: int) -> Detections:
+def decoded(answers: Sequence[Tensor], cell: int, columns: int) -> Detections:
     """The answers of one grid of cells, row by row: (C, 1), (C, 1), (C, 4) and (C, 10) -> C candidates.
 
     A box is its middle and the logarithms of its sides. A score is the mean, in the geometric sense, of two.
     """
+    face, there, box, points = answers
     place = torch.arange(len(face))
     corner = torch.stack([place % columns, place // columns], 1).float()
     middle, sides = (corner + box[:, :2]) * cell, box[:, 2:].exp() * cell
     scores = (face.clamp(0, 1) * there.clamp(0, 1)).sqrt()[:, 0]
     boxes = torch.cat([middle - sides / 2, middle + sides / 2], 1)
-    return Detections(boxes, scores, (points.unflatten(1, (5, 2)) + corner[:, None]) * cell)
+    return Detections(boxes, scores, (points.view(-1, 5, 2) + corner[:, None]) * cell)
 
 
 def distinct(boxes: Tensor, scores: Tensor, threshold: float, overlap: float = _OVERLAP) -> list[int]:
@@ -117,10 +121,3 @@ def distinct(boxes: Tensor, scores: Tensor, threshold: float, overlap: float = _
         if not (shared > overlap * (areas[place] + areas[kept] - shared)).any():
             kept.append(place)
     return kept
-
-
-def largest_face(found: Detections) -> int | None:
-    """Which of the boxes is the largest; None where there is none."""
-    if not len(found.boxes):
-        return None
-    return int((found.boxes[:, 2:] - found.boxes[:, :2]).prod(1).argmax())

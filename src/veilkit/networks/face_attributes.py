@@ -114,7 +114,7 @@ class FaceAttributes(nn.Module):
         """What a head says of a map, in the units of `Attributes`."""
         raw = cast(Tensor, self.heads[head](maps))
         if head == "landmarks":
-            return 0.5 + _SPREAD * raw.unflatten(1, (LANDMARKS, 2))
+            return 0.5 + _SPREAD * raw.view(-1, LANDMARKS, 2)
         return _DEGREES * raw if head == "gaze" else raw
 
     def forward(self, images: Tensor) -> Attributes:
@@ -136,7 +136,9 @@ def load_face_attributes(path: Path) -> tuple[FaceAttributes, dict[Head, str]]:
     """The network of a model file, in evaluation mode and float32, and what taught each of its heads."""
     checkpoint = load_checkpoint(path, FACE_ATTRIBUTES_KIND)
     try:
-        fields: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in checkpoint.config["network"].items()}
+        fields: dict[str, Any] = {
+            n: tuple(v) if isinstance(v, list) else v for n, v in checkpoint.config["network"].items()
+        }
         config = FaceAttributesConfig(**fields)
         taught = {head: str(checkpoint.config["taught"].get(head, "")) for head in HEADS}
     except (KeyError, TypeError, AttributeError, ConfigError) as error:

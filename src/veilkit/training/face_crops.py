@@ -1,4 +1,4 @@
-"""Crops of faces as a method may cut them: upright by their points, then moved, turned, zoomed and mirrored a little."""
+"""Crops of faces as a method may cut them: upright, then moved, turned, zoomed and mirrored a little."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def drawn_matrix(landmarks: Tensor, side: int, config: CropConfig, generator: np
 
 
 def _placed(matrix: Tensor, zoom: Tensor, turn: Tensor, middle: Tensor, side: int) -> Tensor:
-    """A further zoom and turn (degrees) about the template's face, whose middle goes to `middle` (N, 2), in shares."""
+    """A further zoom and turn (degrees) about the template's face, whose middle goes to `middle` (N, 2) in shares."""
     radians = turn * (math.pi / 180)
     cos, sin = zoom * radians.cos(), zoom * radians.sin()
     more = torch.stack([torch.stack([cos, -sin], -1), torch.stack([sin, cos], -1)], -2)

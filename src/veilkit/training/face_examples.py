@@ -1,28 +1,26 @@
-"""Faces to learn landmarks, gaze and expression from: generated ones, whose truth is known, and labelled real ones."""
+"""Faces to learn landmarks, gaze and expression from: generated ones, whose truth is known, and real ones."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
 import torch
+from PIL import Image
 from torch import Tensor
 
-from veilkit.checkpoint import load_checkpoint, save_checkpoint
 from veilkit.datasets.generated.faces import load_generated_faces
+from veilkit.datasets.generated.faces.generate import DESCRIPTION
 from veilkit.errors import ConfigError, DataError
-from veilkit.experts.base import Detections
-from veilkit.experts.dlib_faces import DlibDetector
 from veilkit.networks.face_attributes import HEADS, Head
-from veilkit.progress import Progress
+from veilkit.training.face_identity import load_training_faces
+from veilkit.training.face_labels import label_faces
 from veilkit.training.pixels import read_pixels
 from veilkit.types import Split
 
-_LABELS_KIND = "face-labels"
-_CHUNK = 16
 UNKNOWN = -1
 
 
@@ -69,56 +67,39 @@ def generated_examples(folder: Path, side: int) -> FaceExamples:
 
 
 def _picture_size(split: Split) -> tuple[int, int]:
-    from PIL import Image
-
     with Image.open(split.file(0)) as image:
         return image.height, image.width
 
 
 def labelled_examples(split: Split, side: int, work_dir: Path, *, stream: TextIO | None = None) -> FaceExamples:
-    """Pictures of real faces with the landmarks that dlib finds; pictures without a face are left out.
-
-    The labels are kept in `work_dir`, since finding them takes longer than reading the pictures.
-    """
-    pixels = read_pixels(split, (side, side))
-    digest = hashlib.sha256(pixels.numpy().tobytes()).hexdigest()
-    kept = Path(work_dir) / f"labels-{digest[:16]}.safetensors"
-    if kept.exists():
-        landmarks = load_checkpoint(kept, _LABELS_KIND).tensors["landmarks"]
-    else:
-        landmarks = _found(pixels, stream)
-        save_checkpoint(kept, {"landmarks": landmarks}, {"pictures": digest}, _LABELS_KIND)
-    seen = ~landmarks.isnan().any(-1).any(-1)
-    if not seen.any():
+    """Pictures of real faces with the landmarks that dlib finds; pictures without a face are left out."""
+    landmarks = label_faces(split, work_dir, stream=stream)
+    seen = [place for place in range(len(split)) if not bool(landmarks[place].isnan().any())]
+    if not seen:
         raise DataError(f"expected faces in the {split.name!r} split, but dlib finds none")
-    count = int(seen.sum())
+    kept = Split(split.name, split.root, tuple(split.records[place] for place in seen))
+    count = len(seen)
     return FaceExamples(
-        pixels=pixels[seen],
-        landmarks=landmarks[seen],
+        pixels=read_pixels(kept, (side, side)),
+        landmarks=landmarks[seen] * side,
         gaze=torch.full((count, 2), torch.nan),
         expression=torch.full((count,), UNKNOWN),
         taught={"landmarks": f"{count} real faces by dlib's 68 landmarks", "gaze": "", "expression": ""},
     )
 
 
-def _found(pixels: Tensor, stream: TextIO | None) -> Tensor:
-    """Landmarks (N, 68, 2) of the largest face in each picture, NaN where none is found even in a doubled one."""
-    plain, doubled = DlibDetector(68, enlarged=0), DlibDetector(68, enlarged=1)
-    landmarks = torch.full((len(pixels), 68, 2), torch.nan)
-    with Progress(len(pixels), "labelling", stream=stream) as progress:
-        for start in range(0, len(pixels), _CHUNK):
-            images = pixels[start : start + _CHUNK].float().div_(255)
-            for place, found in enumerate(plain.detect(images)):
-                if not len(found.boxes):
-                    (found,) = doubled.detect(images[place : place + 1])
-                if len(found.boxes):
-                    landmarks[start + place] = found.points[_largest(found)]
-            progress.advance(len(images))
-    return landmarks
-
-
-def _largest(found: Detections) -> int:
-    return int((found.boxes[:, 2:] - found.boxes[:, :2]).prod(1).argmax())
+def load_examples(
+    folders: Sequence[Path], side: int, work_dir: Path, *, folds: Collection[int], stream: TextIO | None = None
+) -> FaceExamples:
+    """Folders of generated faces, and of other faces, of LFW without the people of `folds`; see the two above."""
+    parts = []
+    for folder in folders:
+        if (folder / DESCRIPTION).is_file():
+            parts.append(generated_examples(folder, side))
+        else:
+            split = load_training_faces(folder, folds, fewest=1, shots=None)
+            parts.append(labelled_examples(split, side, work_dir, stream=stream))
+    return together(parts)
 
 
 def together(parts: Sequence[FaceExamples]) -> FaceExamples:
@@ -132,5 +113,3 @@ def together(parts: Sequence[FaceExamples]) -> FaceExamples:
         expression=torch.cat([part.expression for part in parts]),
         taught={head: "; ".join(part.taught[head] for part in parts if part.taught[head]) for head in HEADS},
     )
-
-
