@@ -3,8 +3,8 @@
 The format, as dlib's `serialize` writes it: an integer is one byte that holds the count of bytes to follow (its
 highest bit the sign), then these bytes, lowest first; a number with a point is two integers, m and e, meaning
 m * 2^e;  a word is its length and its bytes; a truth is the letter 1 or 0; a tensor is its version, four sizes and
-float32 values, lowest byte first. A network is its layers from the image on, each a word for its kind, its own fields,
-three truths and three tensors that only training fills.
+float32 values, lowest byte first. A network is its layers from the image on, each a word for its kind, its own
+fields, three truths and three tensors that only training fills.
 """
 
 from __future__ import annotations

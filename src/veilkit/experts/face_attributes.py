@@ -66,7 +66,7 @@ class FaceAttributePredictor(Predictor):
         degrees before the camera. expression: (N, classes), probabilities.
         """
         check_images(images)
-        found = [self._network.answer(self._network.maps(chunk), self._head) for chunk in self._chunks(images)]
+        found = [self._network.predict(chunk, self._head) for chunk in self._chunks(images)]
         answer = torch.cat(found)
         if self._head == "landmarks":
             return answer * answer.new_tensor([images.shape[3], images.shape[2]])

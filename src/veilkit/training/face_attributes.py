@@ -28,7 +28,8 @@ from veilkit.training.fitting import FitConfig, fit_network, seeded
 
 @dataclass(frozen=True, slots=True)
 class FaceAttributesTraining:
-    """A recipe. stored: side at which pictures are kept. side: that the network sees. epochs: each face once.
+    """A recipe. stored: side at which pictures are kept. cut: side of crops, which eyes are looked at in. side: that
+    the network sees of the whole face. epochs: each face once.
 
     rate: Adam's, falling to zero by a cosine. landmarks, gaze, expression: weights of the losses, which are the mean
     absolute error in shares of the picture, in tens of degrees, and cross-entropy. smoothing: of the classes.
@@ -36,8 +37,9 @@ class FaceAttributesTraining:
     """
 
     stored: int = 224
+    cut: int = 144
     side: int = 112
-    epochs: int = 30
+    epochs: int = 60
     batch: int = 32
     rate: float = 2e-3
     landmarks: float = 20.0
@@ -46,13 +48,13 @@ class FaceAttributesTraining:
     smoothing: float = 0.05
     crop: CropConfig = field(default_factory=CropConfig)
     augment: AugmentConfig = field(
-        default_factory=lambda: AugmentConfig(flip=0, pad=0, erase=0.2, jitter=0.3, cast=0.15, grey=0.1)
+        default_factory=lambda: AugmentConfig(flip=0, pad=0, erase=0.2, jitter=0.4, cast=0.25, grey=0.2)
     )
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if min(self.stored, self.side, self.epochs, self.batch) < 1 or self.rate <= 0:
-            raise ConfigError("stored, side, epochs, batch and rate must be positive")
+        if min(self.stored, self.cut, self.side, self.epochs, self.batch) < 1 or self.rate <= 0:
+            raise ConfigError("stored, cut, side, epochs, batch and rate must be positive")
         if min(self.landmarks, self.gaze, self.expression) < 0 or not 0 <= self.smoothing < 1:
             raise ConfigError("weights must not be negative, and smoothing must be in [0, 1)")
         if self.augment.flip or self.augment.pad:
@@ -89,7 +91,7 @@ def train_face_attributes(
     def loss(positions: NDArray[np.int64]) -> Tensor:
         node = rng.child("batch", positions.astype("<i8").tobytes())
         images, landmarks, gaze = random_crops(
-            examples.pixels[positions], examples.landmarks[positions], examples.gaze[positions], config.side,
+            examples.pixels[positions], examples.landmarks[positions], examples.gaze[positions], config.cut,
             config.crop, node.child("crop"),
         )  # fmt: skip
         varied = augment((255 * images).round().byte(), config.augment, node.child("augment"))

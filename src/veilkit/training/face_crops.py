@@ -39,7 +39,7 @@ class CropConfig:
     """Around the template of ArcFace, whose eyes are 31 % of the width apart and 46 % below the top.
 
     zoom: least and most. right, down: least and most shift, as shares of the side. turn: most degrees to either side.
-    mirror: probability. coarse: probability of a picture of half the resolution.
+    mirror: probability. coarse: probability of a picture of half the resolution. noise: largest deviation, in [0, 1].
     """
 
     zoom: tuple[float, float] = (0.65, 1.15)
@@ -48,6 +48,7 @@ class CropConfig:
     turn: float = 12.0
     mirror: float = 0.5
     coarse: float = 0.3
+    noise: float = 0.05
 
     def __post_init__(self) -> None:
         if not 0 < self.zoom[0] <= self.zoom[1] or self.turn < 0:
@@ -110,6 +111,8 @@ def random_crops(
     flipped = torch.stack([1 - points[:, list(MIRRORED), 0], points[:, list(MIRRORED), 1]], -1)
     coarse = torch.from_numpy(generator.random(len(images)) < config.coarse)
     images = torch.where(coarse[:, None, None, None], _coarsened(images), images)
+    strength = torch.from_numpy(generator.uniform(0, config.noise, (len(images), 1, 1, 1))).float()
+    images = (images + strength * torch.from_numpy(generator.standard_normal(images.shape, np.float32))).clamp(0, 1)
     return (
         torch.where(mirror[:, None, None, None], images.flip(3), images),
         torch.where(mirror[:, None, None], flipped, points),

@@ -1,4 +1,4 @@
-"""A face identity embedder from labelled pictures: faces are found and put upright, then Re-ID training takes over."""
+"""A face identity embedder from labelled pictures: faces are put upright, then Re-ID training takes over."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def train_face_identity(
 
 
 def align_faces(split: Split, landmarks: Tensor, folder: Path, side: int, *, stream: TextIO | None = None) -> Split:
-    """Each picture with landmarks (N, 68, 2), in shares, as an upright face of side x side pixels; files there are kept.
+    """Each picture with landmarks (N, 68, 2), in shares, as an upright face of side x side pixels, each once.
 
     People and pictures are numbered, so that no name of a person gets into a run.
     """
