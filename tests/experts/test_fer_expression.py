@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ def keras_file(path: Path) -> dict[str, np.ndarray]:
     shapes = {"conv2d_1/kernel": (3, 3, 1, 8), "conv2d_2/kernel": (3, 3, 8, 8), "conv2d_7/kernel": (3, 3, 128, 7)}
     shapes["conv2d_7/bias"] = (7,)
     norms = [8, 8]
-    for number, (before, after) in enumerate(zip(WIDTHS[:-1], WIDTHS[1:], strict=True)):
+    for number, (before, after) in enumerate(pairwise(WIDTHS)):
         shapes[f"conv2d_{number + 3}/kernel"] = (1, 1, before, after)
         for place, inputs in ((1, before), (2, after)):
             name = f"separable_conv2d_{2 * number + place}"

@@ -247,7 +247,7 @@ def test_a_damaged_record_is_told_and_can_be_removed(onnx_file: Path, home: Path
 
 def test_unknown_names_are_answered_with_known_ones(onnx_file: Path) -> None:
     add_expert(onnx_file, ASKED)
-    with pytest.raises(UnknownNameError, match=r"did you mean 'colours'\? Known: colours, histogram, people"):
+    with pytest.raises(UnknownNameError, match=r"did you mean 'colours'\? Known: colours, dlib, histogram, people"):
         load_expert("colour")
     for unknown in (describe_expert, remove_expert):
         with pytest.raises(UnknownNameError, match="unknown expert 'nobody'"):
