@@ -119,8 +119,8 @@ def on_real(root: Path, predictors: Predictors, *, keep: bool) -> None:
     print(f"real faces, landmarks: {nme.mean():.2f} % (mean face {still.mean():.2f} %)", flush=True)
     if keep:
         record(
-            id="face-landmarks-real", figure=round(float(nme.mean()), 1), bar=f"< {still.mean():.1f}", unit="%", data=data,
-            scale=scale,
+            id="face-landmarks-real", figure=round(float(nme.mean()), 1), bar=f"< {still.mean():.1f}", unit="%",
+            data=data, scale=scale,
             claim="Landmarks of the packaged network on real faces: mean distance to dlib's, of the eyes' corners'",
             seed=None, command=COMMAND, note=f"the mean face for everybody: {still.mean():.1f} %; it learned from "
             "generated faces alone",
