@@ -65,10 +65,17 @@ def test_mirror_images_are_asked_for_and_shown(model: Path) -> None:
 
 def test_built_in_experts_are_listed_and_shown() -> None:
     names = [line.split()[0] for line in run("list").splitlines()]
-    assert names == ["people", "histogram"]
+    assert names == ["people", "histogram", "dlib"]
     shown = run("show", "histogram")
     assert "any size" in shown
     assert "it only judges" in shown
+
+
+def test_an_expert_whose_extra_is_missing_does_not_hide_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("veilkit.experts.dlib_models._PACKAGE", "no_such_models")
+    listed = run("list")
+    assert "pip install 'veilkit[faces]'" in listed
+    assert "histogram" in listed
 
 
 def test_a_damaged_expert_does_not_hide_the_others(model: Path, home: Path) -> None:

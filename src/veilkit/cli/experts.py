@@ -51,13 +51,13 @@ Known = Annotated[str, typer.Argument(help="An expert of `veilkit experts list`.
 @app.command("list")
 def list_experts() -> None:
     """List the experts: name, kind, length of features, input, licence, and whose it is."""
-    from veilkit.errors import CheckpointError
+    from veilkit.errors import CheckpointError, MissingExtraError
     from veilkit.experts.registry import describe_expert, expert_names
 
     for name in expert_names():
         try:
             info = describe_expert(name)
-        except CheckpointError as error:
+        except (CheckpointError, MissingExtraError) as error:
             typer.echo(f"{name:<20} not usable: {error}")
             continue
         typer.echo(f"{name:<20} {info.kind:<9} {info.dim:>5} {_input(info):>9}  {info.origin:<8}  {info.licence}")

@@ -19,7 +19,9 @@ Data = Annotated[
     Path, typer.Argument(metavar="DATA", help="Pictures of labelled people: the Market-1501 layout, or any folder.")
 ]
 Out = Annotated[Path, typer.Option(help="The model file to write (safetensors).")]
-Recipe = Annotated[str, typer.Option(help="agw (the published recipe), plain (cross-entropy only) or small (ours).")]
+Recipe = Annotated[
+    str, typer.Option(help="agw (the published recipe), plain (cross-entropy only), small (ours) or faces.")
+]
 Backbone = Annotated[str | None, typer.Option(help="The network, such as mobilenetv2, osnet-x1.0 or resnet50-agw.")]
 Init = Annotated[Path | None, typer.Option(help="Weights that the backbone starts from (safetensors).")]
 Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting of the recipe.")]
@@ -131,3 +133,85 @@ def _taught(folder: Path, teacher: Path, labels: str) -> tuple[Split, Views]:
     pool = Fro.load(teacher).pool
     split = load_training_part(folder, labels)
     return split, Views.seen_by(pool.logits, read_pixels(split, pool.size))
+
+
+Faces = Annotated[
+    Path, typer.Argument(metavar="DATA", help="Pictures of labelled people: LFW with its pairs.txt, or any folder.")
+]
+Folds = Annotated[str, typer.Option(help="Folds of LFW whose people are for tests alone.")]
+Fewest = Annotated[int, typer.Option(min=2, help="People with less pictures are left out.")]
+Shots = Annotated[int, typer.Option(min=2, help="Most pictures of one person.")]
+
+
+@app.command()
+def faces(
+    data: Faces,
+    out: Out,
+    folds: Folds = "8,9,10",
+    fewest: Fewest = 3,
+    shots: Shots = 12,
+    backbone: Backbone = None,
+    init: Init = None,
+    settings: Settings = None,
+    seed: Seed = 0,
+    work_dir: WorkDir = None,
+    threads: Threads = 1,
+) -> None:
+    """Train a face identity embedder of aligned faces. A stopped run goes on when the same command is given again."""
+    import torch
+
+    from veilkit.configs import parse_settings, with_settings
+    from veilkit.training.face_identity import load_training_faces, train_face_identity
+    from veilkit.training.reid_config import FACES
+
+    torch.set_num_threads(threads)
+    changes = {**parse_settings(settings or []), "seed": seed} | ({"backbone": backbone} if backbone else {})
+    split = load_training_faces(data, _folds(folds), fewest=fewest, shots=shots)
+    trained, unseen = train_face_identity(
+        split, with_settings(FACES, changes), out, init=init, work_dir=work_dir or Path("runs") / out.stem
+    )
+    if unseen:
+        typer.echo(f"{unseen} of {len(split)} pictures were left out: no face was found in them", err=True)
+    typer.echo(f"{len(split.identities)} people learned; the expert is {out} (SHA-256 {trained.sha256})")
+
+
+FaceSets = Annotated[
+    list[Path],
+    typer.Argument(metavar="DATA...", help="Folders of generated faces; of other faces, dlib gives the landmarks."),
+]
+
+
+@app.command("face-attributes")
+def face_attributes(
+    data: FaceSets,
+    out: Out,
+    folds: Folds = "8,9,10",
+    settings: Settings = None,
+    seed: Seed = 0,
+    work_dir: WorkDir = None,
+    threads: Threads = 1,
+) -> None:
+    """Train a network for landmarks, gaze and expression. A stopped run goes on with the same command."""
+    import torch
+
+    from veilkit.configs import parse_settings, with_settings
+    from veilkit.training.face_attributes import FaceAttributesTraining, train_face_attributes
+    from veilkit.training.face_examples import load_examples
+
+    torch.set_num_threads(threads)
+    config = with_settings(FaceAttributesTraining(), {**parse_settings(settings or []), "seed": seed})
+    work_dir = work_dir or Path("runs") / out.stem
+    examples = load_examples(data, config.stored, work_dir, folds=_folds(folds))
+    trained = train_face_attributes(examples, config, out, work_dir=work_dir)
+    for head, teacher in examples.taught.items():
+        typer.echo(f"{head}: {teacher or 'nothing to learn from; do not use it'}")
+    typer.echo(f"The expert is {out} (SHA-256 {trained.sha256})")
+
+
+def _folds(text: str) -> tuple[int, ...]:
+    from veilkit.errors import ConfigError
+
+    parts = [part for part in text.split(",") if part.strip()]
+    if not all(part.strip().isdigit() for part in parts):
+        raise ConfigError(f"folds must be numbers separated by commas, like 8,9,10, but got {text!r}")
+    return tuple(int(part) for part in parts)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +42,25 @@ def load_lfw(root: Path) -> Lfw:
     if absent:
         raise LayoutError(f"{absent} of the {len(pairs)} pairs name pictures that are not below {root}")
     return Lfw(images, pairs)
+
+
+def outside_folds(lfw: Lfw, folds: Collection[int], *, fewest: int = 1, shots: int | None = None) -> Split:
+    """Pictures of everybody whom no pair of `folds` shows.
+
+    fewest: people with less pictures are left out. shots: at most so many of one person, the first by name.
+    """
+    shown = {path for pair in lfw.pairs if pair.fold in folds for path in (pair.first, pair.second)}
+    kept_out = {record.identity for record in lfw.images.records if record.path in shown}
+    counts = Counter(record.identity for record in lfw.images.records)
+    taken: Counter[str | None] = Counter()
+    records = []
+    for record in lfw.images.records:
+        person = record.identity
+        if person in kept_out or counts[person] < fewest or (shots is not None and taken[person] >= shots):
+            continue
+        taken[person] += 1
+        records.append(record)
+    return Split("train", lfw.images.root, tuple(records))
 
 
 def parse_pairs(text: str) -> tuple[Pair, ...]:

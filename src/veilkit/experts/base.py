@@ -103,6 +103,10 @@ class Detections:
     scores: Tensor
     points: Tensor
 
+    def largest(self) -> int | None:
+        """Which box is the largest; None where nothing was found."""
+        return int((self.boxes[:, 2:] - self.boxes[:, :2]).prod(1).argmax()) if len(self.boxes) else None
+
 
 class Detector(Expert, Protocol):
     """Finds faces or people."""

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from veilkit.errors import CheckpointError, ConfigError
 from veilkit.experts.base import Embedder
+from veilkit.experts.dlib_identity import DlibIdentity
 from veilkit.experts.histogram import HistogramEmbedder
 from veilkit.experts.torch_embedder import TorchEmbedder
 from veilkit.lookup import Lookup
@@ -44,4 +45,11 @@ def load_histogram(*, flip: bool = False) -> HistogramEmbedder:
     return HistogramEmbedder()
 
 
-BUILT_IN: Lookup[BuiltIn] = Lookup("expert", [("people", load_people), ("histogram", load_histogram)])
+def load_dlib(*, flip: bool = False) -> DlibIdentity:
+    """dlib's face identity network, where the extra faces is installed."""
+    return DlibIdentity.load(flip=flip)
+
+
+BUILT_IN: Lookup[BuiltIn] = Lookup(
+    "expert", [("people", load_people), ("histogram", load_histogram), ("dlib", load_dlib)]
+)

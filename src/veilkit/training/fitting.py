@@ -71,6 +71,7 @@ def fit_network(
     facts: Mapping[str, Any],
     state: Path | None = None,
     validate: Callable[[], float] | None = None,
+    factor: Callable[[float], float] | None = None,
     what: str = "training",
     stream: TextIO | None = None,
 ) -> Fitted:
@@ -79,7 +80,7 @@ def fit_network(
     loss: of the items at some positions of range(count), with the network in training mode. facts: all else that the
     result depends on (a digest of the data, the network's config), in JSON; a state of other facts is refused.
     state: the file in which the run is kept; None keeps nothing. validate: a value to make small, called in
-    evaluation mode.
+    evaluation mode. factor: on the rate, of the share of all updates that is done; `facts` should tell it.
     """
     keep_memory()
     if not count:
@@ -90,6 +91,8 @@ def fit_network(
         if validate is not None and not run.validations:
             run.judge(validate)
         while run.updates < config.updates and not run.early:
+            if factor is not None:
+                run.set_rate(config.rate * factor(run.updates / config.updates))
             progress.advance(1, f"loss {run.step(loss):.4f}")
             if validate is not None and run.updates % config.validate_every == 0:
                 run.judge(validate)
@@ -134,6 +137,11 @@ class _Run:
     def updates(self) -> int:
         """Updates made."""
         return len(self.losses)
+
+    def set_rate(self, rate: float) -> None:
+        """Of the updates to come."""
+        for group in self._adam.param_groups:
+            group["lr"] = rate
 
     def step(self, loss: Loss) -> float:
         """One update."""

@@ -14,14 +14,20 @@ def read_pixels(split: Split, size: tuple[int, int]) -> Tensor:
     """uint8 (N, 3, height, width) in the split's order; other sizes are resized bilinearly."""
     if not len(split):
         raise DataError(f"the {split.name!r} split holds no images")
-    height, width = size
-    pixels = torch.empty(len(split), 3, height, width, dtype=torch.uint8)
+    pixels = torch.empty(len(split), 3, *size, dtype=torch.uint8)
     for i in range(len(split)):
-        try:
-            with Image.open(split.file(i)) as image:
-                resized = image.convert("RGB").resize((width, height), Image.Resampling.BILINEAR)
-        except (OSError, ValueError) as error:
-            raise DataError(f"{split.records[i].path}: cannot be read as an image: {error}") from error
-        plane = torch.frombuffer(bytearray(resized.tobytes()), dtype=torch.uint8)
-        pixels[i] = plane.view(height, width, 3).permute(2, 0, 1)
+        pixels[i] = read_picture(split, i, size)
     return pixels
+
+
+def read_picture(split: Split, index: int, size: tuple[int, int] | None = None) -> Tensor:
+    """uint8 (3, height, width) of one picture, resized bilinearly where `size` says so."""
+    try:
+        with Image.open(split.file(index)) as image:
+            picture = image.convert("RGB")
+            if size is not None:
+                picture = picture.resize((size[1], size[0]), Image.Resampling.BILINEAR)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{split.records[index].path}: cannot be read as an image: {error}") from error
+    plane = torch.frombuffer(bytearray(picture.tobytes()), dtype=torch.uint8)
+    return plane.view(picture.height, picture.width, 3).permute(2, 0, 1)

@@ -120,4 +120,22 @@ SMALL = ReidConfig(
     augment=AugmentConfig(jitter=0.2),
 )
 
-RECIPES: Lookup[ReidConfig] = Lookup("recipe", [("agw", AGW), ("plain", PLAIN), ("small", SMALL)])
+# For aligned faces at 112x112 (veilkit train faces): a margin on cosines, as CosFace (Wang et al. 2018).
+FACES = ReidConfig(
+    backbone="mobilenetv2-x0.5",
+    size=(112, 112),
+    reduced=128,
+    epochs=30,
+    rate=1e-3,
+    warmup=1,
+    decay=Decay.COSINE,
+    smoothing=0.0,
+    cosine=30.0,
+    margin=0.2,
+    triplet=0.0,
+    centre=0.0,
+    average=0.998,
+    augment=AugmentConfig(pad=4 / 112, erase=0.2, jitter=0.2, grey=0.1),
+)
+
+RECIPES: Lookup[ReidConfig] = Lookup("recipe", [("agw", AGW), ("plain", PLAIN), ("small", SMALL), ("faces", FACES)])

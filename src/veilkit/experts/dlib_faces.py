@@ -1,0 +1,135 @@
+"""dlib's face detector and landmarks as experts (extra: faces). They judge; no gradient passes them."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from veilkit.errors import ConfigError
+from veilkit.experts.base import Detections, Detector, ExpertInfo, Predictor, check_images, refuse_gradient
+from veilkit.experts.digest import file_sha256
+from veilkit.experts.dlib_models import LICENCES, POINTS_5, POINTS_68, dlib_model, import_dlib
+
+Count = Literal[5, 68]
+_MODELS: dict[Count, str] = {5: POINTS_5, 68: POINTS_68}
+
+
+class DlibDetector(Detector):
+    """Histograms of gradients and a linear classifier (dlib's frontal face detector), then landmarks in each box.
+
+    points: 68 in the order of iBUG; or 5, which are dlib's own: outer and inner corner of the eye on the right of the
+    picture, then of the left one, and the base of the nose. enlarged: how often the picture is doubled before the
+    search, which finds faces from 80 pixels on undoubled, from 40 when doubled once.
+    """
+
+    def __init__(self, points: Count = 5, *, enlarged: int = 1, threshold: float = 0.0) -> None:
+        if points not in _MODELS or not 0 <= enlarged <= 3:
+            raise ConfigError(f"points must be 5 or 68 and enlarged 0 to 3, but got {points} and {enlarged}")
+        self._points, self._enlarged, self._threshold = points, enlarged, threshold
+        self._loaded: tuple[Any, Any, Any, Path] | None = None
+
+    @property
+    def info(self) -> ExpertInfo:
+        """Who this expert is; its hash is that of dlib's version and of the landmarks' file."""
+        dlib, _, _, file = self._parts()
+        facts = (
+            f"dlib {dlib.__version__} frontal face detector {self._enlarged} {self._threshold} {file_sha256(file)}"
+        )
+        return ExpertInfo(
+            name="dlib" if self._points == 5 else "dlib-68",
+            kind="detector",
+            dim=0,
+            sha256=hashlib.sha256(facts.encode()).hexdigest(),
+            differentiable=False,
+            licence=f"Boost Software License 1.0; landmarks: {LICENCES[_MODELS[self._points]]}",
+            source="dlib and face_recognition_models",
+            origin="built-in",
+        )
+
+    def detect(self, images: Tensor) -> list[Detections]:
+        """float32 (N, 3, H, W) in [0, 1] -> the faces of each image, surest first.
+
+        A score is the logistic function of the classifier's margin, so that it is 0.5 where that is 0.
+        """
+        check_images(images)
+        refuse_gradient(images, self)
+        return [self._detect_one(pixels) for pixels in _pixels(images)]
+
+    def points_in(self, images: Tensor, boxes: Tensor) -> Tensor:
+        """Landmarks (N, P, 2) of faces whose boxes (N, 4) are known: left, top, right, bottom in pixels."""
+        check_images(images)
+        refuse_gradient(images, self)
+        pairs = zip(_pixels(images), boxes.detach().tolist(), strict=True)
+        found = [self._shape(pixels, self._rectangle(box)) for pixels, box in pairs]
+        return torch.stack(found) if found else torch.zeros(0, self._points, 2)
+
+    def _detect_one(self, pixels: NDArray[np.uint8]) -> Detections:
+        _, detector, _, _ = self._parts()
+        found, margins, _ = detector.run(pixels, self._enlarged, self._threshold)
+        boxes = [[r.left(), r.top(), r.right() + 1, r.bottom() + 1] for r in found]
+        return Detections(
+            boxes=torch.tensor(boxes, dtype=torch.float32).reshape(-1, 4),
+            scores=torch.tensor(list(margins), dtype=torch.float32).sigmoid(),
+            points=torch.stack([self._shape(pixels, r) for r in found])
+            if len(found)
+            else torch.zeros(0, self._points, 2),
+        )
+
+    def _rectangle(self, box: list[float]) -> Any:
+        left, top, right, bottom = (round(edge) for edge in box)
+        return self._parts()[0].rectangle(left, top, right - 1, bottom - 1)
+
+    def _shape(self, pixels: NDArray[np.uint8], rectangle: Any) -> Tensor:
+        """dlib counts from the middle of the first pixel, we from its corner."""
+        shape = self._parts()[2](pixels, rectangle)
+        return torch.tensor([(p.x + 0.5, p.y + 0.5) for p in shape.parts()], dtype=torch.float32)
+
+    def _parts(self) -> tuple[Any, Any, Any, Path]:
+        if self._loaded is None:
+            dlib, file = import_dlib(), dlib_model(_MODELS[self._points])
+            self._loaded = dlib, dlib.get_frontal_face_detector(), dlib.shape_predictor(str(file)), file
+        return self._loaded
+
+
+class DlibLandmarks(Predictor):
+    """Landmarks of the largest face that dlib finds in each image; NaN where it finds none."""
+
+    def __init__(self, points: Count = 68, *, enlarged: int = 1) -> None:
+        self._detector, self._points = DlibDetector(points, enlarged=enlarged), points
+
+    @property
+    def info(self) -> ExpertInfo:
+        """Who this expert is."""
+        detector = self._detector.info
+        return ExpertInfo(
+            name=f"dlib-landmarks-{self._points}",
+            kind="predictor",
+            dim=2 * self._points,
+            sha256=detector.sha256,
+            differentiable=False,
+            licence=detector.licence,
+            source=detector.source,
+            origin="built-in",
+        )
+
+    def predict(self, images: Tensor) -> Tensor:
+        """float32 (N, 3, H, W) in [0, 1] -> (N, 68 or 5, 2) as x, y in pixels."""
+        refuse_gradient(images, self)
+        found = self._detector.detect(images)
+        points = torch.full((len(found), self._points, 2), torch.nan)
+        for place, each in enumerate(found):
+            if (face := each.largest()) is not None:
+                points[place] = each.points[face]
+        return points
+
+
+def _pixels(images: Tensor) -> list[NDArray[np.uint8]]:
+    """Each image as HWC, 8 bits."""
+    whole = images.detach().clamp(0, 1).mul(255).round().byte().permute(0, 2, 3, 1).contiguous().numpy()
+    return list(whole)

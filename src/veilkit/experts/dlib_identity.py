@@ -1,0 +1,116 @@
+"""dlib's face identity network as a torch expert (extra: faces): 128 numbers per face, differentiable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from veilkit.errors import CheckpointError
+from veilkit.experts.base import Embedder, ExpertInfo, check_images
+from veilkit.experts.digest import file_sha256
+from veilkit.experts.dlib_file import DlibLayer, DlibNetwork, read_dlib_network
+from veilkit.experts.dlib_models import IDENTITY, LICENCES, dlib_model
+from veilkit.experts.preprocessing import Preprocessing
+from veilkit.networks.dlib_resnet import LENGTH, SIDE, DlibBlock, DlibResNet
+
+_STD = 256 / 255
+
+
+class DlibIdentity(Embedder):
+    """Features of aligned faces, of which dlib's authors call two within 0.6 of each other the same person.
+
+    Images are square chips as `alignment.CHIP` cuts them; other sizes are resized to 150x150. flip: average the
+    features of each image and its mirror image. batch_size: images that go through the network at a time.
+    """
+
+    def __init__(self, network: DlibResNet, info: ExpertInfo, *, flip: bool = False, batch_size: int = 32) -> None:
+        self._network, self._info, self._batch_size = network, replace(info, flip=flip), batch_size
+
+    @classmethod
+    def load(cls, path: Path | None = None, *, flip: bool = False, batch_size: int = 32) -> DlibIdentity:
+        """From dlib's own file; without a path, from the one that face_recognition_models ships."""
+        path = dlib_model(IDENTITY) if path is None else Path(path)
+        network = torch_network(read_dlib_network(path), path.name)
+        red, green, blue = (value / 255 for value in network.mean.flatten().tolist())
+        info = ExpertInfo(
+            name="dlib",
+            kind="embedder",
+            dim=LENGTH,
+            sha256=file_sha256(path),
+            differentiable=True,
+            licence=LICENCES[IDENTITY],
+            source="dlib, 29-layer ResNet, read from its own file",
+            origin="built-in",
+            preprocessing=Preprocessing((SIDE, SIDE), (red, green, blue), (_STD, _STD, _STD)),
+        )
+        return cls(network, info, flip=flip, batch_size=batch_size)
+
+    @property
+    def info(self) -> ExpertInfo:
+        """Who this expert is."""
+        return self._info
+
+    def embed(self, images: Tensor) -> Tensor:
+        """float32 (N, 3, H, W) in [0, 1] -> (N, 128), not L2-normalised; gradients reach the images."""
+        check_images(images)
+        if not len(images):
+            return images.new_zeros(0, LENGTH)
+        if tuple(images.shape[2:]) != (SIDE, SIDE):
+            images = F.interpolate(images, size=(SIDE, SIDE), mode="bilinear", align_corners=False, antialias=True)
+        return torch.cat([self._embed_chunk(chunk) for chunk in torch.split(images, self._batch_size)])
+
+    def _embed_chunk(self, images: Tensor) -> Tensor:
+        features = cast(Tensor, self._network(images))
+        return (features + self._network(images.flip(3))) / 2 if self._info.flip else features
+
+
+def torch_network(read: DlibNetwork, source: str) -> DlibResNet:
+    """The torch network of what was read from the file `source`, frozen; every layer must be where it is expected."""
+    found = tuple(layer.kind for layer in read.layers)
+    if read.size != (SIDE, SIDE) or found != _expected():
+        raise CheckpointError(f"{source}: this is another network than dlib's 29-layer face network")
+    network = DlibResNet()
+    layers = iter([layer for layer in read.layers if layer.kind in ("con_4", "affine_", "fc_2")])
+    with torch.no_grad():
+        network.mean.copy_(torch.tensor(read.mean)[:, None, None])
+        _fill(network.stem, layers, source)
+        for block in network.blocks:
+            _fill(cast(DlibBlock, block).first, layers, source)
+            _fill(cast(DlibBlock, block).second, layers, source)
+        last = next(layers)
+        if last.sizes != (LENGTH, network.head.in_features, 1):
+            raise CheckpointError(f"{source}: expected a last layer to {LENGTH} numbers, but got {last.sizes}")
+        network.head.weight.copy_(last.values.view(network.head.in_features, LENGTH).T)
+    network.requires_grad_(False).eval()
+    network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # missing from torch's stubs
+    return network
+
+
+def _expected() -> tuple[str, ...]:
+    """The kinds of all layers in the order of the file."""
+    kinds = ["con_4", "affine_", "relu_", "max_pool_2"]
+    for block in DlibResNet().blocks:
+        kinds += ["con_4", "affine_", "relu_", "con_4", "affine_"]
+        kinds += ["avg_pool_2"] if cast(DlibBlock, block).halves else []
+        kinds += ["add_prev_", "relu_"]
+    return (*kinds, "avg_pool_2", "fc_2")
+
+
+def _fill(convolution: nn.Conv2d, layers: Iterator[DlibLayer], source: str) -> None:
+    """Take the next convolution and the affine layer behind it into one:  g (W x + b) + h."""
+    plain, affine = next(layers), next(layers)
+    filters, shape = convolution.out_channels, convolution.weight.shape
+    wanted = (filters, *convolution.kernel_size, *convolution.stride, *cast(tuple[int, int], convolution.padding))
+    if plain.sizes != wanted or len(plain.values) != shape.numel() + filters or len(affine.values) != 2 * filters:
+        raise CheckpointError(f"{source}: expected a convolution of {wanted}, but got {plain.sizes}")
+    weights, biases = plain.values[:-filters].view(shape).double(), plain.values[-filters:].double()
+    factors, terms = affine.values[:filters].double(), affine.values[filters:].double()
+    convolution.weight.copy_(weights * factors[:, None, None, None])
+    assert convolution.bias is not None  # torch's default
+    convolution.bias.copy_(biases * factors + terms)
