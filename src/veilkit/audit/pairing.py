@@ -150,7 +150,7 @@ def _by_word(originals: Sequence[str], protected: Sequence[str]) -> dict[str, st
 
 
 def _words(stem: str) -> Iterator[tuple[str, str, bool]]:
-    """Words that may have been added to a name: each with what sets it off, the rest, and whether it is at the end."""
+    """Words that may have been added to a name: each with what sets it off, the rest, whether it ends the name."""
     for place, character in enumerate(stem):
         if not character.isalnum():
             if place:

@@ -154,10 +154,8 @@ def load_subject(
     query, gallery = _parts(items, market)
     search, search_notes = plan_search([i.identity for i in items], [i.camera for i in items], query, gallery)
     if search is not None and not market:
-        notes.append(
         how = "boxes" if boxes is not None else "a plain folder"
         notes.append(f"{how}: each picture is searched for among all others, itself excluded")
-        )
     paired = items[0].original is not None
     return Subject(
         protected=FilePictures(protected, files[1], limits, cache, "protected pictures"),

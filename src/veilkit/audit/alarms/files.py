@@ -53,7 +53,7 @@ def check_files(subject: Subject, limits: Limits) -> tuple[Alarm, ...]:
             Alarm(
                 "hidden channel",
                 f"{hidden} of {len(paths)} protected files have a transparency channel that is not plainly opaque: "
-                "it, or the colours below it, may show what a viewer does not. Save the pictures without transparency",
+                "it, or the colours below it, may show what a viewer does not. Save pictures without transparency",
             )
         )
     if extra:

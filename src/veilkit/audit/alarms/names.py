@@ -23,6 +23,6 @@ def check_names(subject: Subject, limits: Limits) -> tuple[Alarm, ...]:
         Alarm(
             "hashed names",
             f"{count} protected pictures are named by a hash of their original or of its name, without a key: "
-            "whoever holds an original, or guesses its name, finds it in the release. Names must come from a secret key",
+            "whoever holds an original, or guesses its name, finds it in the release. Names need a secret key",
         ),
     )

@@ -20,7 +20,7 @@ def check_noise(subject: Subject, rng: Randomness) -> tuple[Alarm, ...]:
     """Correlate what the protection added to pictures of different content, pixel by pixel.
 
     Of each picture, original subtracted where it is known, the mixed second difference is taken, of a pixel and three
-    neighbours: white noise stays in it, while edges along rows or columns, smooth areas and blocks vanish. What a blur
+    neighbours: white noise stays in it, while edges along rows or columns, smooth areas and blocks vanish. What blur
     or pixelation takes away depends on the picture, and differs between pictures; noise that is made once and used
     again does not.
     """
