@@ -31,6 +31,9 @@ _HARMLESS = frozenset(
     | {"resolution", "aspect", "loop", "background", "timestamp", "duration", "bbox", "default_image"}
 )  # of what Pillow tells of a file: how it is coded, which a viewer needs
 
+_SOS, _EOI = 0xDA, 0xD9  # JPEG's markers: a scan begins, the picture ends
+_IN_A_SCAN = frozenset({b"\0", *(bytes([number]) for number in range(0xD0, 0xD8))})
+
 
 def check_files(subject: Subject, limits: Limits) -> tuple[Alarm, ...]:
     """Look into every protected file."""
@@ -92,10 +95,39 @@ def inspect(data: bytes) -> tuple[bool, set[str]]:
 
 def _trailing(data: bytes, kind: str) -> bool:
     """Whether anything but padding follows the picture's own end."""
-    if kind == "PNG":
-        end = data.rfind(b"IEND")
-        return len(data[end + 8 :].strip(b"\0")) > 0
-    if kind == "JPEG":
-        end = data.rfind(b"\xff\xd9")
-        return len(data[end + 2 :].strip(b"\0\r\n")) > 0
-    return False
+    ends = {"PNG": _png_end, "JPEG": _jpeg_end, "MPO": _jpeg_end}
+    if kind not in ends:
+        return False
+    return len(data[ends[kind](data) :].strip(b"\0\r\n")) > 0
+
+
+def _png_end(data: bytes) -> int:
+    """The place after the chunk IEND; chunks have a length, a name, content and a checksum."""
+    place = 8
+    while place + 8 <= len(data):
+        length, name = int.from_bytes(data[place : place + 4]), data[place + 4 : place + 8]
+        place += 12 + length
+        if name == b"IEND":
+            break
+    return place
+
+
+def _jpeg_end(data: bytes) -> int:
+    """The place after the marker EOI: segments have a length, and scans go on to the next marker that is no restart."""
+    place = 2
+    while place + 2 <= len(data):
+        marker = data[place + 1]
+        if marker == _EOI:
+            return place + 2
+        if marker == 0xFF:  # filling
+            place += 1
+            continue
+        place += 2 + int.from_bytes(data[place + 2 : place + 4])
+        while marker == _SOS and place + 2 <= len(data):
+            place = data.find(b"\xff", place)
+            if place < 0:
+                return len(data)
+            if data[place + 1 : place + 2] not in _IN_A_SCAN:
+                break
+            place += 2
+    return len(data)
