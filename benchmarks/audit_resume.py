@@ -101,7 +101,7 @@ def main() -> None:
         scale=f"10 people, {len(ATTACKS)} attacks, two trained for {LEARN} updates; {report.scores} scores",
         seed=SEED,
         command="python benchmarks/audit_resume.py",
-        note=f"{sum(cells > 0 for _, cells in report.kills)} of {KILLS} kills after the first cell; half of the kills "
+        note=f"{sum(cells > 0 for _, cells in report.kills)} of {KILLS} kills after the first cell; half of them "
         "take the parent alone",
     )
 

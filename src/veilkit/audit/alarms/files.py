@@ -113,7 +113,7 @@ def _png_end(data: bytes) -> int:
 
 
 def _jpeg_end(data: bytes) -> int:
-    """The place after the marker EOI: segments have a length, and scans go on to the next marker that is no restart."""
+    """The place after the marker EOI: segments have a length, scans go on to the next marker that is no restart."""
     place = 2
     while place + 2 <= len(data):
         marker = data[place + 1]
