@@ -147,6 +147,15 @@ def _check(spec: AuditSpec, file: Path) -> None:
             wrong.append(
                 f"release {release.name}: there is no dataset {release.dataset!r}; there are {', '.join(known)}"
             )
+    for method in spec.methods:
+        kind = METHODS[method.method]
+        try:
+            if kind.learns and method.model is None:
+                wrong.append(f"method {method.name}: {method.method} must learn before it protects; give its `model`")
+            elif not kind.learns:
+                kind.configured(method.preset, method.settings)
+        except UsageError as error:
+            wrong.append(f"method {method.name}: {error}")
     if wrong:
         raise ConfigError(f"{file.name} is no audit spec: {'; '.join(wrong)}. See docs/audit.md")
     wanted_attacks(spec.attacks)
