@@ -74,7 +74,7 @@ def test_the_scores_are_those_of_crops_that_somebody_else_cut(
         found = [m for m in result.measurements if m.by == "images" or m.setting == "raw-raw"]
         return {(m.by, m.setting, m.score.metric): m.score.value for m in found}
 
-    assert len(values(boxed)) == 14
+    assert len(values(boxed)) == 13  # one colour has no chaos
     assert values(boxed) == pytest.approx(values(cut))
 
 
