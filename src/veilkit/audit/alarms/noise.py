@@ -11,6 +11,7 @@ from veilkit.rng import Randomness
 
 _PICTURES = 48  # of one size that are compared
 _PAIRS = 96
+_CORNER = 384  # pixels a side of large pictures that are compared, which bounds the memory
 _TOGETHER = 0.5  # mean correlation of the noise of two pictures; of independent noise it is 0
 _FEWEST = 4
 _FAINT = 0.5  # of 255, spread of what a protection changed: below it is rounding
@@ -61,9 +62,9 @@ def _of_one_size(subject: Subject, rng: Randomness) -> NDArray[np.int64]:
 
 
 def _added(subject: Subject, place: int) -> NDArray[np.float32]:
-    values = subject.protected.pixels(place).astype(np.float32)
+    values = subject.protected.pixels(place)[:_CORNER, :_CORNER].astype(np.float32)
     if subject.originals is not None:
-        values -= subject.originals.pixels(place)
+        values -= subject.originals.pixels(place)[:_CORNER, :_CORNER]
     mixed = values[1:, 1:] - values[1:, :-1] - values[:-1, 1:] + values[:-1, :-1]
     return np.asarray(mixed.ravel(), dtype=np.float32)
 
