@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import random
 import tempfile
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,16 +18,20 @@ from audit_mutants import SEED, blurred, changed, people, some
 from claims import record
 from process import run, run_and_kill
 
-KILLS, LEARN = 10, 60
+KILLS, LEARN = 10, 30
 ATTACKS = ("stock_recogniser", "linkage", "own_original", "mean_image", "unmix", "recovery", "silhouette")
 Scores = dict[tuple[str, ...], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """kills: (seconds after the start, cells that were there then) of each. differing: scores of the two audits."""
+    """kills: (seconds after the start, cells that were there then) of each. cells: of the whole audit.
+
+    differing: scores of the two audits.
+    """
 
     kills: tuple[tuple[float, int], ...]
+    cells: int
     scores: int
     differing: tuple[tuple[str, ...], ...]
 
@@ -48,31 +54,51 @@ def measure(
     originals: Path, release: Path, work: Path, *, kills: int, learn: int = LEARN, workers: int = 1,
     attacks: tuple[str, ...] = ATTACKS, seed: int = SEED,
 ) -> Report:  # fmt: skip
-    """Kill an audit `kills` times, resume it each time, and compare with an unbroken one."""
+    """Kill audits `kills` times, resume them each time, and compare with an unbroken one."""
     rng = random.Random(seed)
     options = ["--expert", "histogram", "--judge", "histogram", "--learn", str(learn), "--workers", str(workers)]
     options += [word for name in attacks for word in ("--attack", name)]
     whole = run("audit", originals, release, "--out", work / "unbroken", *options)
     if whole.code:
         raise SystemExit(f"the unbroken audit failed:\n{whole.output}")
-    total, broken = len(_cells(work / "unbroken")), work / "broken"
+    total, rounds = len(_cells(work / "unbroken")), [work / "broken0"]
     happened = []
     for number in range(kills):
-        # Half of the kills come at any moment; the others wait for a share of the cells that are left.
+        # Every other kill waits for a new cell and a moment more; the others come early, at any moment.
+        broken = rounds[-1]
+        if len(_cells(broken)) == total:  # nothing is left to be killed: another audit is begun
+            broken = work / f"broken{len(rounds)}"
+            rounds.append(broken)
         here = len(_cells(broken))
-        wanted = here + rng.uniform(0, (total - here) / (kills - number)) if number % 2 else float("inf")
+        waits = number % 2 == 1
         seconds = run_and_kill(
             "audit", originals, release, "--out", broken, *options,
-            until=lambda wanted=wanted: len(_cells(broken)) > wanted,
-            latest=rng.uniform(0.3, 0.9) * whole.seconds, alone=number % 2 == 0, rng=rng,
+            until=_later(lambda broken=broken, here=here: len(_cells(broken)) > here, rng.uniform(0, 0.03) * whole.seconds)
+            if waits else lambda: False,
+            latest=whole.seconds if waits else rng.uniform(0.02, 0.25) * whole.seconds,
+            alone=number % 4 < 2, rng=rng,
         )  # fmt: skip
         happened.append((seconds, len(_cells(broken))))
-    last = run("audit", originals, release, "--out", broken, *options)
-    if last.code:
-        raise SystemExit(f"the last audit failed:\n{last.output}")
-    first, second = (scores_of(folder / "audit.json") for folder in (work / "unbroken", broken))
-    differing = sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name))
-    return Report(tuple(happened), len(first), tuple(differing))
+    first, differing = scores_of(work / "unbroken" / "audit.json"), []
+    for broken in rounds:
+        last = run("audit", originals, release, "--out", broken, *options)
+        if last.code:
+            raise SystemExit(f"the last audit failed:\n{last.output}")
+        second = scores_of(broken / "audit.json")
+        differing += [name for name in sorted(first.keys() | second.keys()) if first.get(name) != second.get(name)]
+    return Report(tuple(happened), total, len(first), tuple(differing))
+
+
+def _later(condition: Callable[[], bool], delay: float) -> Callable[[], bool]:
+    """True so many seconds after the condition has become true."""
+    since: list[float] = []
+
+    def over() -> bool:
+        if not since and condition():
+            since.append(time.perf_counter())
+        return bool(since) and time.perf_counter() - since[0] >= delay
+
+    return over
 
 
 def _cells(out: Path) -> list[str]:
@@ -101,8 +127,9 @@ def main() -> None:
         scale=f"10 people, {len(ATTACKS)} attacks, two trained for {LEARN} updates; {report.scores} scores",
         seed=SEED,
         command="python benchmarks/audit_resume.py",
-        note=f"{sum(cells > 0 for _, cells in report.kills)} of {KILLS} kills after the first cell; half of them "
-        "take the parent alone",
+        note=f"{sum(cells < report.cells for _, cells in report.kills)} kills before the last of {report.cells} cells, "
+        f"{sum(0 < cells < report.cells for _, cells in report.kills)} of them after the first; half of the kills take "
+        "the parent alone; an audit that was completed is begun anew",
     )
 
 
