@@ -73,8 +73,9 @@ def measure(
         waits = number % 2 == 1
         seconds = run_and_kill(
             "audit", originals, release, "--out", broken, *options,
-            until=_later(lambda broken=broken, here=here: len(_cells(broken)) > here, rng.uniform(0, 0.03) * whole.seconds)
-            if waits else lambda: False,
+            until=_later(
+                lambda broken=broken, here=here: len(_cells(broken)) > here, rng.uniform(0, 0.03) * whole.seconds
+            ) if waits else lambda: False,
             latest=whole.seconds if waits else rng.uniform(0.02, 0.25) * whole.seconds,
             alone=number % 4 < 2, rng=rng,
         )  # fmt: skip
@@ -127,9 +128,9 @@ def main() -> None:
         scale=f"10 people, {len(ATTACKS)} attacks, two trained for {LEARN} updates; {report.scores} scores",
         seed=SEED,
         command="python benchmarks/audit_resume.py",
-        note=f"{sum(cells < report.cells for _, cells in report.kills)} kills before the last of {report.cells} cells, "
-        f"{sum(0 < cells < report.cells for _, cells in report.kills)} of them after the first; half of the kills take "
-        "the parent alone; an audit that was completed is begun anew",
+        note=f"{sum(cells < report.cells for _, cells in report.kills)} kills before the last of {report.cells} "
+        f"cells, {sum(0 < cells < report.cells for _, cells in report.kills)} of them after the first; half of the "
+        "kills take the parent alone; an audit that was completed is begun anew",
     )
 
 
