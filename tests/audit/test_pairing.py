@@ -48,6 +48,37 @@ def test_unique_file_names_pair_across_folders() -> None:
     assert any("1 of 3 protected" in note for note in found.notes)
 
 
+@pytest.mark.parametrize(
+    ("originals", "protected"),
+    [
+        (["a/1.jpg", "a/10.jpg", "b/1.jpg"], ["a/1_anonymized.jpg", "a/10_anonymized.jpg", "b/1_anonymized.jpg"]),
+        (["a/one.png", "b/two.png"], ["out/one_anonymized.png", "out/two_anonymized.png"]),
+        (["only.jpg"], ["only_anonymized.jpg"]),
+        (["x-1.jpg", "x-2.jpg"], ["blurred-x-1.webp", "blurred-x-2.webp"]),
+        (["1.jpg", "2.jpg"], ["1.new version.png", "2.new version.png"]),
+    ],
+)
+def test_one_word_added_to_every_name_pairs(originals: list[str], protected: list[str]) -> None:
+    """As `deface` leaves them, NAME_anonymized.jpg, and others alike; here in the same order on both sides."""
+    found = pair(originals, protected, None)
+    assert found.how == "affix"
+    assert found.pairs == tuple(zip(originals, protected, strict=True))
+
+
+def test_words_that_few_names_have_do_not_pair() -> None:
+    assert pair(["anna.jpg", "bert.jpg"], ["anna_smith.png", "carl_jones.png"], None).how == "nothing"
+    assert pair(["anna.jpg"], ["anna_smith.png"], None).how == "nothing"  # it may as well be somebody else
+    some = pair(["a.jpg", "b.jpg", "c.jpg"], ["a_blur.png", "b_blur.png", "c-small.png"], None)
+    assert dict(some.pairs) == {"a.jpg": "a_blur.png", "b.jpg": "b_blur.png"}
+    assert any("1 of 3 protected pictures belong to no original" in note for note in some.notes)
+
+
+def test_hashes_are_asked_for_only_where_nothing_else_pairs() -> None:
+    assert pair(["a.jpg"], ["a.png"], None, hashes=lambda: {"a.jpg": "wrong"}).how == "name"
+    found = pair(["a.jpg"], ["0cc175b9.png"], None, hashes=lambda: {"a.jpg": "0cc175b9.png"})
+    assert (found.how, found.pairs) == ("hash", (("a.jpg", "0cc175b9.png"),))
+
+
 def test_nothing_in_common_is_no_pair() -> None:
     assert pair(["a.jpg"], ["b.png"], None).how == "nothing"
 

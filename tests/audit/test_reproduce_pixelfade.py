@@ -17,9 +17,9 @@ from PIL import Image
 
 from tests.audit.folders import person
 from tests.methods.experts import pictures, tiny_expert_file, toy_expert
+from veilkit.audit.again import Again
 from veilkit.audit.cache import Cache
 from veilkit.audit.reproduce.cells import Cells
-from veilkit.audit.reproduce.pixelfade_attacks import Again
 from veilkit.audit.reproduce.pixelfade_plan import (
     OURS,
     PixelFadeStudyConfig,

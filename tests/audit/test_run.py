@@ -283,7 +283,7 @@ def test_a_stopped_audit_goes_on_where_it_was(tmp_path: Path) -> None:
     assert result == expected
     again = Counting()
     run_audit(originals, release, expert=again, judge=again, out=tmp_path / "a")
-    assert again.count == unbroken.count - 180  # only the gates' noise, which is on no disk
+    assert again.count == 0  # every cell is there
 
 
 def test_the_result_survives_its_file_and_names_no_original(tmp_path: Path) -> None:
@@ -365,3 +365,59 @@ def test_a_stolen_decoder_is_tried_if_it_is_the_releases(tmp_path: Path) -> None
     assert result.config["decoder_sha256"]
     with pytest.raises(CheckpointError, match="the decoder of another model"):
         audit(originals, release, seed=0, decoder=decoder_beside(Path(tiny_model_file(1))))
+
+
+def test_a_manifest_that_does_not_match_the_files_is_told_and_the_files_are_measured(tmp_path: Path) -> None:
+    originals, release = plain(tmp_path / "o", people=4), tmp_path / "p"
+    protect(originals, release, "blur", names="kept", labels="folder")
+    assert not any("manifest" in each.what for each in audit(originals, release, out=tmp_path / "a").unmeasured)
+    files = sorted(release.rglob("*.png"))
+    files[0].unlink()
+    Image.fromarray(person(1, 1)).save(files[1])
+    shutil.copyfile(files[2], files[2].with_name("extra.png"))
+    result = audit(originals, release, out=tmp_path / "b")
+    assert result.pictures == 11
+    why = next(each.why for each in result.unmeasured if each.what == "whether the release is what its manifest says")
+    assert "1 listed pictures are missing, 1 pictures are not listed, 1 pictures have other content" in why
+    assert "measured as they are" in why
+    (release / "SHA256SUMS").write_text("")
+    assert any("is not the one that it was made with" in each.why for each in audit(originals, release).unmeasured)
+
+
+def test_another_tools_manifest_is_no_manifest_and_that_is_told(tmp_path: Path) -> None:
+    originals = plain(tmp_path / "o", people=4)
+    release = changed(originals, tmp_path / "p", blur)
+    (release / "manifest.json").write_text('{"tool": "another"}')
+    result = audit(originals, release)
+    assert result.release is None
+    assert any("manifest.json is not one that this version reads" in note for note in result.notes)
+
+
+def test_no_pairs_and_nobody_known_says_what_could_be_measured_and_how(tmp_path: Path) -> None:
+    originals = plain(tmp_path / "o", people=2)
+    (tmp_path / "p").mkdir()
+    Image.fromarray(person(0, 0)).save(tmp_path / "p" / "unknown.png")
+    with pytest.raises(DataError, match=r"With pairs, everything could be measured.*Without pairs.*--labels"):
+        audit(originals, tmp_path / "p")
+
+
+def test_one_folder_for_both_is_told(tmp_path: Path) -> None:
+    originals = plain(tmp_path / "o", people=2)
+    with pytest.raises(UsageError, match="one folder"):
+        audit(originals, originals)
+
+
+@pytest.mark.slow
+def test_a_random_method_of_the_manifest_is_run_again_for_averaging(tmp_path: Path) -> None:
+    originals, release = plain(tmp_path / "o", people=4), tmp_path / "p"
+    protect(originals, release, "noise", settings={"sigma": 0.1}, labels="folder")
+    result = audit(originals, release, attacks=["averaging"], learn=16)
+    evidence = result.evidence("averaging")
+    assert evidence is not None
+    assert evidence.applicable
+    psnr = {score.metric: score.value for score in evidence.scores if score.metric.startswith("PSNR,")}
+    assert psnr["PSNR, 64 averaged"] > psnr["PSNR, 1 averaged"] + 10  # the root of 64 is 18 dB
+    protect(originals, tmp_path / "b", "blur", labels="folder")
+    without = audit(originals, tmp_path / "b", attacks=["averaging"], learn=16).evidence("averaging")
+    assert without is not None
+    assert "cannot be run again" in without.reason

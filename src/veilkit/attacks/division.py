@@ -35,9 +35,15 @@ class Division:
     reason: str = ""
 
     @property
+    def on_both_sides(self) -> int:
+        """People who teach the attacker and are attacked; counted anew from the two sides, and always 0."""
+        return 0 if self.victims.people is None else len(np.intersect1d(self.public.people, self.victims.people))
+
+    @property
     def details(self) -> dict[str, object]:
         """What a reader is told."""
         return {
+            "people on both sides": self.on_both_sides,
             "learned from": self.source,
             "public people": len(np.unique(self.public.people)),
             "public pictures": len(self.public),

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from veilkit.errors import DestinationError
 
 _PAGE = 500  # subjects asked for at once; SQLite allows 32,766 parameters at most
+_PATIENCE = 60.0  # seconds to wait for another process that writes
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS vectors (kind TEXT, subject TEXT, data BLOB NOT NULL, PRIMARY KEY (kind, subject))
 WITHOUT ROWID;
@@ -32,7 +33,7 @@ class Cache:
     def __enter__(self) -> Self:
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(self._file, isolation_level=None)
+            self._db = sqlite3.connect(self._file, isolation_level=None, timeout=_PATIENCE)
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
             self._db.executescript(_SCHEMA)

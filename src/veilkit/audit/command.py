@@ -24,7 +24,9 @@ def command(result: AuditResult) -> str:
         ("decoder_sha256", "--decoder DECODER"),
     ):
         words += words_for.split() if fact in result.config else []
-    if "learn" in result.config:
+    if "budget" in result.config:
+        words += ["--budget", f"{result.config['budget']['seconds']:g}s"]
+    elif "learn" in result.config:
         words += ["--learn", str(result.config["learn"])]
     for name in result.config.get("attacks", ()):
         words += ["--attack", name]

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from veilkit.audit.subject import is_synthetic
+from veilkit.audit.subject import is_synthetic, known_manifest
 from veilkit.datasets.folder import check_folder
 from veilkit.errors import UsageError
 from veilkit.experts import Embedder, load_expert
-from veilkit.pipeline.manifest import read_manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ def gather(
     """The folders and the student that were named; raises where one is not there, or the release is not synthetic."""
     named = {"--unseen": unseen, "--held-out": held_out, "--student": student}
     options = ", ".join(name for name, value in named.items() if value is not None)
-    if options and not is_synthetic(read_manifest(protected)):
+    if options and not is_synthetic(known_manifest(protected)[0]):
         raise UsageError(
             f"{options} belongs to a release whose pictures have no originals, but the manifest of {protected.name} "
             "does not say that it is one; leave it out"

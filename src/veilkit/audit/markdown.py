@@ -20,8 +20,8 @@ from veilkit.types import Score
 
 def write_markdown(result: AuditResult) -> str:
     """audit.md. It holds no picture, no path and no original's name."""
-    parts = (_short(result), _findings(result), _plane(result), _attacks(result), _recognition(result),
-             _images(result), _limits(result), grades(thresholds_of(result)), _repeat(result))  # fmt: skip
+    parts = (_alarms(result), _short(result), _findings(result), _plane(result), _attacks(result),
+             _recognition(result), _images(result), _limits(result), grades(thresholds_of(result)), _repeat(result))  # fmt: skip
     return "\n".join([f"# Audit of {cell(result.protected.name)}", "", *(line for part in parts for line in part)])
 
 
@@ -54,6 +54,12 @@ def grades(thresholds: Thresholds) -> Iterator[str]:
 def with_span(score: Score) -> str:
     """A value and its interval."""
     return f"{shown(score)} ({span(score)})" if span(score) else shown(score)
+
+
+def _alarms(result: AuditResult) -> Iterator[str]:
+    if result.alarms:
+        yield from ("## Alarms: something is wrong, whatever the scores say", "")
+        yield from (*(f"- **{cell(alarm.name)}**: {cell(alarm.text)}" for alarm in result.alarms), "")
 
 
 def _short(result: AuditResult) -> Iterator[str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -13,11 +14,13 @@ from veilkit.errors import UsageError
 from veilkit.key import Key, read_key
 from veilkit.pipeline.manifest import Manifest
 
-How: TypeAlias = Literal["key", "name", "stem", "nothing"]
+How: TypeAlias = Literal["key", "name", "stem", "affix", "hash", "nothing"]
 HOW_TEXT: dict[How, str] = {
     "key": "through the key",
     "name": "by their paths",
     "stem": "by their file names",
+    "affix": "by their names, to which one and the same word was added",
+    "hash": "by their names, which are hashes of the originals",
     "nothing": "not at all",
 }
 
@@ -31,8 +34,26 @@ class Pairing:
     notes: tuple[str, ...] = field(default=())
 
 
-def pair(originals: Sequence[str], protected: Sequence[str], key: Key | None, notes: Sequence[str] = ()) -> Pairing:
-    """Pair relative paths. A key is tried first, then whole paths up to the suffix, then unique file names."""
+KNOWN_WORDS = frozenset(
+    {"anonymized", "anonymised", "anonymous", "anon", "blurred", "blur", "pixelated", "pixelized", "masked", "mask"}
+    | {"protected", "redacted", "defaced", "deface", "deid", "deidentified", "obfuscated", "out", "output", "result"}
+)
+"""What tools are known to add to a name; any other word must be found on two names."""
+
+
+def pair(
+    originals: Sequence[str],
+    protected: Sequence[str],
+    key: Key | None,
+    notes: Sequence[str] = (),
+    hashes: Callable[[], dict[str, str]] = dict,
+) -> Pairing:
+    """Pair relative paths.
+
+    A key is tried first, then whole paths up to the suffix, then unique file names, then either with one and the same
+    word added to every protected name, as `deface` adds "_anonymized". hashes: originals whose hash is the name of a
+    protected picture, tried last.
+    """
     found: dict[str, str] = {}
     how: How = "nothing"
     if key is not None:
@@ -41,6 +62,10 @@ def pair(originals: Sequence[str], protected: Sequence[str], key: Key | None, no
         found, how = _by_path(originals, protected), "name"
     if not found:
         found, how = _unique(((_stem(path), path) for path in originals), _by(_stem, protected)), "stem"
+    if not found:
+        found, how = _by_word(originals, protected), "affix"
+    if not found:
+        found, how = hashes(), "hash"
     told = list(notes)
     if not found:
         return Pairing((), "nothing", tuple(told))
@@ -99,6 +124,39 @@ def _by_path(originals: Sequence[str], protected: Sequence[str]) -> dict[str, st
     taken = set(whole.values())
     rest = {name: path for name, path in files.items() if path not in taken}
     return whole | _unique(((_without_suffix(path), path) for path in originals if path not in whole), rest)
+
+
+def _by_word(originals: Sequence[str], protected: Sequence[str]) -> dict[str, str]:
+    """Same path, or else same file name, but for one word at the end or the beginning of every protected name.
+
+    The word is set off by a character that is no letter or digit, and is the one that pairs most pictures, at least
+    half of them. A word that tools are not known for must pair two.
+    """
+    for name in (_without_suffix, _stem):
+        by_name = _by(name, originals)
+        words: dict[tuple[str, bool], dict[str, str]] = {}
+        for path, made in _by(name, protected).items():
+            folder, _, stem = path.rpartition("/")
+            for word, rest, at_end in _words(stem):
+                original = by_name.get(f"{folder}/{rest}" if folder else rest)
+                if original is not None:
+                    words.setdefault((word, at_end), {})[original] = made
+        if words:
+            (word, _), best = max(words.items(), key=lambda each: (len(each[1]), -len(each[0][0]), each[0]))
+            known = re.sub(r"\W|_", "", word).lower() in KNOWN_WORDS
+            if len(best) * 2 >= len(protected) and (known or len(best) >= 2):
+                return best
+    return {}
+
+
+def _words(stem: str) -> Iterator[tuple[str, str, bool]]:
+    """Words that may have been added to a name: each with what sets it off, the rest, whether it ends the name."""
+    for place, character in enumerate(stem):
+        if not character.isalnum():
+            if place:
+                yield stem[place:], stem[:place], True
+            if place + 1 < len(stem):
+                yield stem[: place + 1], stem[place + 1 :], False
 
 
 def _unique(named: Iterable[tuple[str, str]], files: dict[str, str]) -> dict[str, str]:

@@ -126,6 +126,17 @@ class Unmeasured:
 
 
 @dataclass(frozen=True, slots=True)
+class Alarm:
+    """Something that is wrong with a release or with the audit itself, whatever the scores say.
+
+    name: one of `audit.alarms.ALARMS`. text: what was found, in plain language, without names of originals.
+    """
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that a reader must know, in plain language.
 
@@ -173,6 +184,7 @@ class AuditResult:
     verdicts: tuple[LevelVerdict, ...] = ()
     rocs: tuple[Roc, ...] = ()
     tallies: Tallies | None = None
+    alarms: tuple[Alarm, ...] = ()
     format: Literal["veilkit-audit-1"] = "veilkit-audit-1"
 
     @property

@@ -5,21 +5,23 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from veilkit.attacks.search import Search, plan_search
+from veilkit.audit.boxes import PersonBox, read_boxes
 from veilkit.audit.cache import Cache
+from veilkit.audit.hash_names import named_by_hash
 from veilkit.audit.pairing import Pairing, choose_key, pair
-from veilkit.audit.pictures import File, FilePictures, scan
+from veilkit.audit.pictures import Box, File, FilePictures, scan
 from veilkit.audit.result import Input
 from veilkit.datasets.folder import load_folder
 from veilkit.datasets.labels import MARKET_FOLDERS, is_market_layout, labeller
 from veilkit.datasets.market1501 import JUNK
-from veilkit.errors import DataError
+from veilkit.errors import DataError, UsageError
 from veilkit.methods import METHODS
 from veilkit.pipeline.manifest import Manifest, read_manifest
 from veilkit.pipeline.reading import Limits
@@ -35,6 +37,7 @@ class _Item:
     protected: str
     identity: str | None
     camera: str | None
+    box: Box | None = None
 
     @property
     def labelled_path(self) -> str:
@@ -61,22 +64,78 @@ class Subject:
     inputs: tuple[Input, Input]
     notes: tuple[str, ...]
 
+    def only(self, places: NDArray[np.int64], note: str) -> Subject:
+        """Some of the pictures, and what is to be told of that."""
+        chosen = [self.originals, self.protected]
+        sides = [None if each is None else each.only(places) for each in chosen]
+        assert sides[1] is not None
+        search = None if self.search is None else self.search.only(places)
+        if search is not None and not search.candidates()[0].any():
+            search = None
+        inputs = [
+            each if side is None else replace(each, pictures=len(side), sha256=_digest_of(side.files))
+            for each, side in zip(self.inputs, sides, strict=True)
+        ]
+        return replace(
+            self,
+            originals=sides[0],
+            protected=sides[1],
+            identities=tuple(self.identities[place] for place in places),
+            people=None if self.people is None else self.people[places],
+            search=search,
+            no_search="" if search is not None else self.no_search or "nobody is left who can be found again",
+            inputs=(inputs[0], inputs[1]),
+            notes=(*self.notes, note),
+        )
+
+    def digest(self) -> str:
+        """SHA-256 of the pairs, in their order, of who is in them, and of who is searched for among whom."""
+        whole = hashlib.sha256()
+        for side in (self.originals, self.protected):
+            whole.update("\n".join(() if side is None else (file.sha256 for file in side.files)).encode() + b"\n\n")
+        for codes in (self.people, *(() if self.search is None else self._search_parts())):
+            whole.update(b"-" if codes is None else codes.astype("<i8").tobytes() + b"|")
+        return whole.hexdigest()
+
+    def _search_parts(self) -> tuple[NDArray[np.int64] | None, ...]:
+        assert self.search is not None
+        return self.search.query, self.search.gallery, self.search.identities, self.search.cameras
+
 
 def load_subject(
-    originals: Path, protected: Path, *, key: Path | None, seed: int | None, labels: str, limits: Limits, cache: Cache
+    originals: Path,
+    protected: Path,
+    *,
+    key: Path | None,
+    seed: int | None,
+    labels: str,
+    limits: Limits,
+    cache: Cache,
+    boxes: Path | None = None,
 ) -> Subject:
-    """Find pairs, labels and the search; raises DataError where nothing at all could be measured."""
+    """Find pairs, labels and the search; raises DataError where nothing at all could be measured.
+
+    boxes: a file of `boxes.read_boxes`; then each box is a picture, cut out of both sides, and says who is in it.
+    """
     originals_paths = [record.path for record in load_folder(originals, "none").records]
     protected_paths = [record.path for record in load_folder(protected, "none").records]
-    manifest = read_manifest(protected)
+    manifest, manifest_notes = known_manifest(protected)
     secret, key_notes = choose_key(protected, manifest, key, seed)
     synthetic = is_synthetic(manifest)
+    if synthetic and boxes is not None:
+        raise UsageError("--boxes says where people stand in originals, but the pictures of this release have none")
     if synthetic:
         pairing, labels = Pairing((), "nothing", key_notes), "folder"
     else:
-        pairing = pair(originals_paths, protected_paths, secret, key_notes)
-    market = _is_market(originals if pairing.pairs else protected, labels)
-    items, notes = _items(originals, protected, protected_paths, pairing, labels)
+        pairing = pair(
+            originals_paths, protected_paths, secret, key_notes,
+            lambda: named_by_hash(originals, originals_paths, protected_paths, limits),
+        )  # fmt: skip
+    market = boxes is None and _is_market(originals if pairing.pairs else protected, labels)
+    if boxes is None:
+        items, notes = _items(originals, protected, protected_paths, pairing, labels)
+    else:
+        items, notes = _boxed(pairing, read_boxes(boxes))
     if synthetic:
         notes = [
             "a synthetic release: its pictures belong to no original, and each stands for the person of its class"
@@ -84,7 +143,8 @@ def load_subject(
     if market:
         items, market_notes = _test_part(items)
         notes += market_notes
-    items, files, inputs = _readable(originals, protected, items, limits, cache)
+    items, files, inputs, box_notes = _readable(originals, protected, items, limits, cache, boxed=boxes is not None)
+    notes += box_notes
     refused = [sum(each.unreadable.values()) for each in inputs]
     notes += [
         f"{count} of the {what} could not be read and {'is' if count == 1 else 'are'} left out"
@@ -94,7 +154,8 @@ def load_subject(
     query, gallery = _parts(items, market)
     search, search_notes = plan_search([i.identity for i in items], [i.camera for i in items], query, gallery)
     if search is not None and not market:
-        notes.append("a plain folder: each picture is searched for among all others, itself excluded")
+        how = "boxes" if boxes is not None else "a plain folder"
+        notes.append(f"{how}: each picture is searched for among all others, itself excluded")
     paired = items[0].original is not None
     return Subject(
         protected=FilePictures(protected, files[1], limits, cache, "protected pictures"),
@@ -107,8 +168,19 @@ def load_subject(
         manifest=manifest,
         pairing=pairing,
         inputs=inputs,
-        notes=(*pairing.notes, *notes, *(search_notes if search is not None else ())),
+        notes=(*manifest_notes, *pairing.notes, *notes, *(search_notes if search is not None else ())),
     )
+
+
+def known_manifest(protected: Path) -> tuple[Manifest | None, tuple[str, ...]]:
+    """The manifest of a release, and what is to be told: another tool's file of that name is no manifest of ours."""
+    try:
+        return read_manifest(protected), ()
+    except DataError:
+        return None, (
+            "manifest.json is not one that this version reads: the folder is treated as any other, and what the file "
+            "says of keys and names is not used",
+        )
 
 
 def is_synthetic(manifest: Manifest | None) -> bool:
@@ -137,10 +209,26 @@ def _items(
         why = "; ".join(pairing.notes) or "no path or file name occurs in both folders"
         raise DataError(
             f"nothing can be measured: no protected picture could be paired with an original ({why}), and the "
-            "protected pictures do not say who is in them. Give the key of the release (--key), keep the paths or "
-            "file names of the originals, or say who is in the protected pictures (--labels)"
+            "protected pictures do not say who is in them. With pairs, everything could be measured: give the key of "
+            "the release (--key), or keep the paths or file names of the originals. Without pairs, how well the "
+            "protected pictures of one person find each other could be: say who is in them (--labels)"
         )
     return items, ["no protected picture could be paired with an original: only the protected ones are measured"]
+
+
+def _boxed(pairing: Pairing, boxes: Sequence[PersonBox]) -> tuple[list[_Item], list[str]]:
+    """An item for each box of a picture that has a partner."""
+    made = dict(pairing.pairs)
+    items = [_Item(box.path, made[box.path], box.identity, box.camera, box.box) for box in boxes if box.path in made]
+    if not items:
+        raise DataError(
+            f"nothing can be measured: none of the {len(boxes)} boxes lies in an original that has a protected "
+            "picture. Paths in the file of boxes are relative to ORIGINALS, as in 'street/1.jpg'"
+        )
+    notes = [f"{len(items)} boxes in {len({item.original for item in items})} whole pictures are audited as pictures"]
+    if lost := len(boxes) - len(items):
+        notes.append(f"{lost} boxes lie in pictures that are not there or have no partner, and are left out")
+    return items, notes
 
 
 def _test_part(items: list[_Item]) -> tuple[list[_Item], list[str]]:
@@ -158,21 +246,57 @@ def _test_part(items: list[_Item]) -> tuple[list[_Item], list[str]]:
 
 
 def _readable(
-    originals: Path, protected: Path, items: list[_Item], limits: Limits, cache: Cache
-) -> tuple[list[_Item], tuple[list[File], list[File]], tuple[Input, Input]]:
-    raw_paths = [item.original for item in items if item.original is not None]
-    raw, raw_refused = scan(originals, raw_paths, limits, cache, "originals")
-    made, made_refused = scan(protected, [item.protected for item in items], limits, cache, "protected pictures")
+    originals: Path, protected: Path, items: list[_Item], limits: Limits, cache: Cache, *, boxed: bool = False
+) -> tuple[list[_Item], tuple[list[File], list[File]], tuple[Input, Input], list[str]]:
+    raw_paths = [*dict.fromkeys(item.original for item in items if item.original is not None)]
+    made_paths = [*dict.fromkeys(item.protected for item in items)]
+    raw, raw_refused = scan(originals, raw_paths, limits, cache, "originals", whole=boxed)
+    made, made_refused = scan(protected, made_paths, limits, cache, "protected pictures", whole=boxed)
     kept = [item for item in items if item.protected in made and (item.original is None or item.original in raw)]
     if not kept:
         reasons = ", ".join(f"{reason} ({count})" for reason, count in (raw_refused + made_refused).most_common(3))
         raise DataError(f"nothing can be measured: none of the {len(items)} pictures could be read: {reasons}")
-    files = ([raw[i.original] for i in kept if i.original is not None], [made[i.protected] for i in kept])
+    notes: list[str] = []
+    if boxed:
+        kept, files = _cut(kept, raw, made, notes)
+    else:
+        files = ([raw[i.original] for i in kept if i.original is not None], [made[i.protected] for i in kept])
     inputs = tuple(
-        Input(root.name, len(used), digest([file.sha256 for file in used]), dict(refused.most_common()))
+        Input(root.name, len(used), _digest_of(used), dict(refused.most_common()))
         for root, used, refused in ((originals, files[0], raw_refused), (protected, files[1], made_refused))
     )
-    return kept, files, (inputs[0], inputs[1])
+    return kept, files, (inputs[0], inputs[1]), notes
+
+
+def _cut(
+    items: list[_Item], raw: dict[str, File], made: dict[str, File], notes: list[str]
+) -> tuple[list[_Item], tuple[list[File], list[File]]]:
+    """The boxes of both sides; those of pictures whose size the protection changed are left out, and told."""
+    kept, files, resized, outside = [], (list[File](), list[File]()), 0, 0
+    for item in items:
+        assert item.original is not None
+        assert item.box is not None
+        whole = raw[item.original], made[item.protected]
+        if (whole[0].height, whole[0].width) != (whole[1].height, whole[1].width):
+            resized += 1
+            continue
+        parts = [each.cropped(item.box) for each in whole]
+        if parts[0] is None or parts[1] is None:
+            outside += 1
+            continue
+        kept.append(item)
+        files[0].append(parts[0])
+        files[1].append(parts[1])
+    if resized:
+        notes.append(f"{resized} boxes are left out: their protected pictures have another size than the originals")
+    if outside:
+        notes.append(f"{outside} boxes are left out: they lie outside of their pictures")
+    if not kept:
+        raise DataError(
+            f"nothing can be measured: of {len(items)} boxes, {resized} lie in pictures whose size the protection "
+            f"changed and {outside} outside of their pictures. Without --boxes the whole pictures can be measured"
+        )
+    return kept, files
 
 
 def _parts(items: Sequence[_Item], market: bool) -> tuple[list[int], list[int]]:
@@ -191,6 +315,10 @@ def _people(items: Sequence[_Item]) -> NDArray[np.int64] | None:
         [len(known) + place if item.identity is None else numbers[item.identity] for place, item in enumerate(items)],
         dtype=np.int64,
     )
+
+
+def _digest_of(files: Sequence[File]) -> str:
+    return digest([file.sha256 for file in files])
 
 
 def digest(hashes: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""An audit's result as the command says it: verdicts first, then what is kept, then what proves nothing."""
+"""An audit's result as the command says it: alarms and verdicts, then what is kept, then what proves nothing."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from veilkit.audit.verdict import KNOWS
 
 def told(result: AuditResult) -> Iterator[str]:
     """Lines of text."""
+    for alarm in result.alarms:
+        yield f"ALARM ({alarm.name}): {alarm.text}"
     for verdict in result.verdicts:
         grade = f"{verdict.grade.upper()}. " if verdict.grade.graded else ""  # else the text begins with it
         said = " ".join(filter(None, (verdict.text, verdict.aside)))

@@ -1,11 +1,11 @@
-"""What is measured of a synthetic release: attacks, and how like its pictures are to originals of the same class."""
+"""What is measured of a synthetic release beside attacks: how like its pictures are to originals of their class."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from veilkit.attacks import ATTACKS, UNPAIRED_ATTACKS, UnpairedNeed, UnpairedTrial, run_unpaired
+from veilkit.attacks import UNPAIRED_ATTACKS, UnpairedNeed
 from veilkit.attacks.intervals import mean_score
 from veilkit.audit.cache import Cache
 from veilkit.audit.images import similarity
@@ -18,27 +18,13 @@ from veilkit.types import Evidence, Role
 
 PAIRS = 2000  # synthetic pictures that are compared with an original
 LEFT_OUT = "not asked for (--attack)"
-_NO_PAIRS = "its pictures belong to no original"
+NO_PAIRS = "its pictures belong to no original"
 _GIVE = {
     UnpairedNeed.UNSEEN: "--unseen",
     UnpairedNeed.HELD_OUT: "--held-out",
     UnpairedNeed.NON_MEMBERS: "--unseen or --held-out",
     UnpairedNeed.STUDENT: "--student",
 }
-
-
-def attack_unpaired(subject: UnpairedSubject, wanted: frozenset[str]) -> tuple[Evidence, ...]:
-    """Every attack: those on unpaired releases through their gates, the rest as not applicable."""
-    target = subject.target
-    if target is None:
-        found = tuple(attack().not_applicable(subject.why) for attack in UNPAIRED_ATTACKS.values())
-    else:
-        trial = UnpairedTrial.of(target)
-        found = tuple(
-            run_unpaired(attack, target, trial=trial) if name in wanted else attack().not_applicable(LEFT_OUT)
-            for name, attack in UNPAIRED_ATTACKS.items()
-        )
-    return (*found, *(Evidence(a.name, a.level, applicable=False, reason=_NO_PAIRS) for a in ATTACKS.values()))
 
 
 def class_similarity(
@@ -102,9 +88,7 @@ def unpaired_gaps(
         gaps.append(Unmeasured("SSIM to originals of the same class", subject.why or small))
     return (
         *gaps,
-        Unmeasured(
-            "recognition with raw queries or a raw gallery, and similarity to a picture's original", _NO_PAIRS
-        ),
+        Unmeasured("recognition with raw queries or a raw gallery, and similarity to a picture's original", NO_PAIRS),
         Unmeasured(
             "what the pictures are good for", "that is what a student learns of them: `veilkit train student`"
         ),

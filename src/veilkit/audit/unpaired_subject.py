@@ -56,14 +56,15 @@ class Found:
 class UnpairedSubject:
     """A synthetic release to attack; target is None where that cannot be done, for the reason `why`.
 
-    members, synthetic: the files of the target's members and of its release, in its order. used: what of the
-    originals takes part.
+    members, synthetic: the files of the target's members and of its release, in its order. read: those of all parts.
+    used: what of the originals takes part.
     """
 
     target: UnpairedTarget | None
     why: str = ""
     members: Found = field(default_factory=lambda: Found(Path()))
     synthetic: Found = field(default_factory=lambda: Found(Path()))
+    read: tuple[Found, ...] = ()
     used: Input | None = None
     notes: tuple[str, ...] = ()
 
@@ -132,6 +133,7 @@ def load_unpaired(
         target,
         members=members,
         synthetic=synthetic,
+        read=(members, unseen, held_out, synthetic),
         used=Input(originals.name, len(hashes), digest(hashes), dict(refused.most_common())),
         notes=(_counted(members, unseen, held_out), *notes),
     )

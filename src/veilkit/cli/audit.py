@@ -7,10 +7,35 @@ from typing import Annotated
 
 import typer
 
-Originals = Annotated[Path, typer.Argument(metavar="ORIGINALS", help="Folder of the original pictures.")]
-Protected = Annotated[
-    Path, typer.Argument(metavar="PROTECTED", help="Folder of protected pictures, made by any tool.")
+Originals = Annotated[
+    Path | None, typer.Argument(metavar="ORIGINALS", help="Folder of the original pictures.", show_default=False)
 ]
+Protected = Annotated[
+    Path | None,
+    typer.Argument(metavar="PROTECTED", help="Folder of protected pictures, made by any tool.", show_default=False),
+]
+Spec = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="A matrix of audits (TOML, see docs/audit.md) in place of the two folders and most options.",
+    ),
+]
+Boxes = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="CSV path,x,y,w,h,identity: people in whole pictures, each audited as a picture."
+    ),
+]
+Time = Annotated[
+    str | None,
+    typer.Option(
+        "--budget",
+        metavar="TIME",
+        help="About so long (90s, 10m, 2h) in place of --learn; chooses people and updates.",
+    ),
+]
+Workers = Annotated[int, typer.Option(min=1, help="Processes that compute attacks; the result is the same.")]
 KeyFile = Annotated[
     Path | None,
     typer.Option(help="Key of the release, where its names are pseudonyms.", show_default="PROTECTED.private/key"),
@@ -83,8 +108,9 @@ ThresholdsFile = Annotated[
 
 
 def audit(
-    originals: Originals,
-    protected: Protected,
+    originals: Originals = None,
+    protected: Protected = None,
+    spec: Spec = None,
     key: KeyFile = None,
     seed: Seed = None,
     expert: ExpertName = None,
@@ -97,7 +123,10 @@ def audit(
     out: Out = None,
     show_originals: ShowOriginals = False,
     learn: Learn = None,
+    budget: Time = None,
     attacks: Attacks = None,
+    boxes: Boxes = None,
+    workers: Workers = 1,
     draw_seed: DrawSeed = 0,
     thresholds: ThresholdsFile = None,
 ) -> None:
@@ -105,12 +134,27 @@ def audit(
 
     Pairs are found through the key, or by paths or file names. A release of synthetic pictures, which belong to no
     original (fro), is asked who and which pictures were trained on, and whom its classes stand for.
-    A stopped audit goes on with the same command. `veilkit audit compare` puts several audits side by side.
+    A stopped audit goes on with the same command: each attack is a cell of its own, kept below OUT/cells.
+    `veilkit audit compare` puts several audits side by side.
     Exit code: 0 measured (the report says what could not be), 2 nothing can be measured or an error, 130 interrupted.
     """
     from veilkit.audit.run import REPORT, destination, run_audit
     from veilkit.audit.telling import told
+    from veilkit.errors import UsageError
 
+    if spec is not None:
+        given = {
+            "ORIGINALS": originals, "--key": key, "--seed": seed, "--expert": expert, "--judge": judge,
+            "--unseen": unseen, "--held-out": held_out, "--student": student, "--decoder": decoder, "--learn": learn,
+            "--budget": budget, "--attack": attacks, "--boxes": boxes, "--show-originals": show_originals or None,
+            "--labels": None if labels == "auto" else labels, "--draw-seed": draw_seed or None,
+        }  # fmt: skip
+        if extra := [name for name, value in given.items() if value is not None]:
+            raise UsageError(f"a spec says all that: leave out {', '.join(extra)}, or write it into the spec")
+        _matrix(spec, out, workers)
+        return
+    if originals is None or protected is None:
+        raise UsageError("expected two folders, ORIGINALS and PROTECTED, or a spec (--spec FILE)")
     result = run_audit(
         originals,
         protected,
@@ -126,10 +170,37 @@ def audit(
         out=out,
         show_originals=show_originals,
         learn=learn,
+        budget=budget,
         attacks=attacks,
+        boxes=boxes,
+        workers=workers,
         draw_seed=draw_seed,
         thresholds=thresholds,
     )
     for line in told(result):
         typer.echo(line)
     typer.echo(f"Report: {destination(originals, protected, out) / REPORT}")
+
+
+def _matrix(file: Path, out: Path | None, workers: int) -> None:
+    """Run a spec and tell each audit in a few lines."""
+    from veilkit.audit.matrix import MATRIX, run_matrix
+    from veilkit.audit.spec import read_spec
+    from veilkit.errors import DataError
+
+    target = out or file.with_suffix(".audit")
+    done = run_matrix(read_spec(file), target, workers=workers)
+    for each in done:
+        if each.result is None:
+            typer.echo(f"{each.combination.name}: {each.why}")
+            continue
+        typer.echo(f"{each.combination.name}:")
+        for alarm in each.result.alarms:
+            typer.echo(f"  ALARM ({alarm.name}): {alarm.text}")
+        for evidence in each.result.attacks:
+            if evidence.applicable:
+                first, invalid = evidence.scores[0], " INVALID" if evidence.invalid else ""
+                typer.echo(f"  {evidence.attack} ({evidence.level}): {first.metric} {first.value:.4g}{invalid}")
+    typer.echo(f"Matrix: {target / MATRIX}")
+    if all(each.result is None for each in done):
+        raise DataError("nothing could be measured in any of the audits")

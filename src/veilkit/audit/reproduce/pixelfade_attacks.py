@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
-
-import torch
-from torch import Tensor
 
 from veilkit.attacks import ATTACKS, Attack, AttackTarget, Budget, run_gated
 from veilkit.attacks.averaging import Averaging
@@ -24,13 +20,10 @@ from veilkit.attacks.silhouette import (
     strength,
     train_marker,
 )
+from veilkit.audit.again import Again
 from veilkit.audit.reproduce.pixelfade_plan import PixelFadeStudyConfig
 from veilkit.audit.reproduce.study_attacks import described, rounded
-from veilkit.methods import Method, bind
-from veilkit.rng import Randomness
-from veilkit.types import ImageBatch
-
-_AHEAD = 4  # draws made together, so that quick pictures do not leave the expert's slots empty
+from veilkit.methods import Method
 
 
 def stronger(name: str, target: AttackTarget, config: PixelFadeStudyConfig, method: Method[Any]) -> dict[str, Any]:
@@ -74,31 +67,3 @@ def outline(target: AttackTarget, config: SilhouetteConfig, *, gated: bool = Tru
         "AUC each": rounded(each),
         "energy each": rounded(energies),
     }
-
-
-class Again:
-    """Protects pictures again, as `attacks.means.Protector`: the draw's number takes the place of a fresh key.
-
-    A picture's randomness derives from its own values and the draw, so that it does not matter who shares a call.
-    """
-
-    def __init__(self, method: Method[Any], seed: int) -> None:
-        self._method = method
-        self._rng = bind(Randomness.from_seed(seed).child("again"), method)
-        self._made: dict[tuple[str, int], Tensor] = {}
-
-    def __call__(self, images: Tensor, draw: int) -> Tensor:
-        """Images (N, 3, H, W) in [0, 1] to protected ones, under the key of this draw."""
-        names = [hashlib.sha256(image.contiguous().numpy().tobytes()).hexdigest() for image in images]
-        if any((name, draw) not in self._made for name in names):
-            self._make(images, names, range(draw, draw + _AHEAD))
-        return torch.stack([self._made[name, draw] for name in names])
-
-    def _make(self, images: Tensor, names: list[str], draws: range) -> None:
-        batch = ImageBatch(
-            images.repeat(len(draws), 1, 1, 1), tuple(f"{name} {draw}" for draw in draws for name in names)
-        )
-        protected = self._method.protect(batch, rng=self._rng).images
-        assert protected is not None
-        keys = [(name, draw) for draw in draws for name in names]
-        self._made = dict(zip(keys, protected, strict=True))  # earlier draws are not asked for again

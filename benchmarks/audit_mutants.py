@@ -1,0 +1,262 @@
+"""The auditor is audited: planted leaks and faults that it must name, and honest releases on which it must be silent.
+
+Each mutant is a release, or a fault put into the auditor itself, that could pass for protection by its scores. It
+counts as caught if the audit raises the alarm that names it. Honest releases are generated people through the
+controls, through noise like PixelFade's, and as another tool would leave them; any alarm on them is false.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from PIL import Image, ImageFilter
+
+from claims import record
+from veilkit.attacks import division, search
+from veilkit.audit import AuditResult, run_audit
+from veilkit.datasets.generated import generate_people
+from veilkit.pipeline.protect import protect
+
+COMMAND = "python benchmarks/audit_mutants.py"
+SEED, SEEDS = 0, 100
+POOL, PEOPLE = 40, 10  # people who are generated, and who are in each release
+SIZE = (24, 48)  # width and height
+Change = Callable[[np.ndarray, int], np.ndarray]
+
+
+def people(root: Path, seed: int, identities: int = POOL, images: int = 3) -> Path:
+    """People who do not exist, small, in one folder each."""
+    generate_people(root / "generated", identities=identities, images=images, cameras=2, seed=seed, workers=1)
+    for part in ("bounding_box_train", "query", "bounding_box_test"):
+        for file in sorted((root / "generated" / part).iterdir()):
+            target = root / "originals" / file.name[:4]
+            target.mkdir(parents=True, exist_ok=True)
+            with Image.open(file) as image:
+                image.convert("RGB").resize(SIZE).save(target / f"{file.stem}.png")
+    return root / "originals"
+
+
+def some(pool: Path, target: Path, seed: int) -> Path:
+    """A few of the people, drawn at random."""
+    folders = sorted(pool.iterdir())
+    for place in np.random.default_rng(seed).choice(len(folders), PEOPLE, replace=False):
+        shutil.copytree(folders[place], target / folders[place].name)
+    return target
+
+
+def changed(originals: Path, release: Path, change: Change, word: str = "", suffix: str = ".png") -> Path:
+    """The same tree with every picture changed, as another tool would leave it."""
+    for number, file in enumerate(sorted(originals.rglob("*.png"))):
+        target = release / file.parent.name / f"{file.stem}{word}{suffix}"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with Image.open(file) as image:
+            Image.fromarray(change(np.asarray(image), number)).save(
+                target, **({"quality": 90} if suffix == ".jpg" else {})
+            )
+    return release
+
+
+def blurred(pixels: np.ndarray, number: int) -> np.ndarray:
+    return np.asarray(Image.fromarray(pixels).filter(ImageFilter.GaussianBlur(3)))
+
+
+def _same(pixels: np.ndarray, number: int) -> np.ndarray:
+    return pixels
+
+
+def _noise(seed: int, spread: float = 40.0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(0, spread, (SIZE[1], SIZE[0], 3))
+
+
+def _fresh_noise(pixels: np.ndarray, number: int) -> np.ndarray:
+    return np.clip(pixels + _noise(1000 + number), 0, 255).astype(np.uint8)
+
+
+def _one_noise(pixels: np.ndarray, number: int) -> np.ndarray:
+    return np.clip(pixels + _noise(7), 0, 255).astype(np.uint8)
+
+
+def _like_pixelfade(pixels: np.ndarray, number: int) -> np.ndarray:
+    """Noise that keeps a trace of the picture, as a release for a recogniser does."""
+    return np.clip(110 + 0.15 * pixels + _noise(5000 + number, 60), 0, 255).astype(np.uint8)
+
+
+def _constant(pixels: np.ndarray, number: int) -> np.ndarray:
+    return np.random.default_rng(3).integers(0, 256, pixels.shape, dtype=np.uint8)
+
+
+def _in_alpha(pixels: np.ndarray, number: int) -> np.ndarray:
+    grey = np.asarray(Image.fromarray(pixels).convert("L"))
+    return np.dstack([blurred(pixels, number), grey])
+
+
+def _hash_names(originals: Path, release: Path) -> Path:
+    release.mkdir()
+    for number, file in enumerate(sorted(originals.rglob("*.png"))):
+        with Image.open(file) as image:
+            made = Image.fromarray(blurred(np.asarray(image), number))
+        made.save(release / f"{hashlib.sha256(file.read_bytes()).hexdigest()}.png")
+    return release
+
+
+def _with_seed(originals: Path, release: Path) -> Path:
+    protect(originals, release, "noise", seed=5, names="kept", labels="folder")
+    return release
+
+
+@contextmanager
+def _shuffled_labels() -> Iterator[None]:
+    """The metric compares with other people's names."""
+    sound = search.retrieval
+
+    def shuffled(query: Any, gallery: Any, people: Any, others: Any, *rest: Any, **options: Any) -> Any:
+        mixed = np.random.default_rng(0).permutation(np.asarray(others))
+        return sound(query, gallery, people, mixed, *rest, **options)
+
+    with mock.patch.object(search, "retrieval", shuffled):
+        yield
+
+
+@contextmanager
+def _taught_by_victims() -> Iterator[None]:
+    """The attacker learns from everybody, those who are attacked among them."""
+    sound = division._parts
+
+    def leaking(target: Any, given: bool) -> Any:
+        victims, _ = sound(target, given)
+        return victims, np.arange(len(target.originals))
+
+    with mock.patch.object(division, "_parts", leaking):
+        yield
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A planted leak or fault, the alarm that must name it, and how the release is made or the auditor broken."""
+
+    name: str
+    alarm: str
+    make: Callable[[Path, Path], Path]
+    fault: Callable[[], Any] = nullcontext
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def _changed(change: Change) -> Callable[[Path, Path], Path]:
+    return lambda originals, release: changed(originals, release, change)
+
+
+MUTANTS = (
+    Mutant("identity passed off as protection", "unchanged", _changed(_same)),
+    Mutant("original in the alpha channel", "hidden channel", _changed(_in_alpha)),
+    Mutant("pseudonym equal to the file's hash", "hashed names", _hash_names, options={"labels": "folder"}),
+    Mutant("shuffled labels in the metric", "metric", _changed(blurred), _shuffled_labels),
+    Mutant("attacker trained on test people", "people on both sides", _changed(blurred), _taught_by_victims,
+           {"learn": 2, "attacks": ["recovery"]}),
+    Mutant("noise reused under one key", "repeated noise", _changed(_one_noise)),
+    Mutant("constant output", "constant", _changed(_constant)),
+    Mutant("seed printed in the manifest", "secret published", _with_seed),
+)  # fmt: skip
+
+
+def _by_veilkit(method: str, preset: str | None = None) -> Callable[[Path, Path], Path]:
+    def make(originals: Path, release: Path) -> Path:
+        protect(originals, release, method, preset=preset, labels="folder")
+        return release
+
+    return make
+
+
+HONEST: dict[str, Callable[[Path, Path], Path]] = {
+    "blur": _by_veilkit("blur"),
+    "pixelate": _by_veilkit("pixelate"),
+    "noise": _by_veilkit("noise"),
+    "masked head": _by_veilkit("mask", "head"),
+    "mixup": _by_veilkit("mixup"),
+    "patches": _by_veilkit("patches"),
+    "noise like PixelFade's": _changed(_like_pixelfade),
+    "fresh noise by another tool": _changed(_fresh_noise),
+    "blur by another tool, as JPEG": lambda o, r: changed(o, r, blurred, "_anonymized", ".jpg"),
+}
+
+
+def audited(originals: Path, release: Path, out: Path, **options: Any) -> AuditResult:
+    return run_audit(originals, release, expert="histogram", judge="histogram", out=out, **options)
+
+
+def caught(mutant: Mutant, originals: Path, work: Path) -> tuple[bool, list[str]]:
+    """Whether the audit of a mutant raises its alarm, and all alarms that it raised."""
+    release = mutant.make(originals, work / "release")
+    with mutant.fault():
+        result = audited(originals, release, work / "audit", **mutant.options)
+    alarms = [alarm.name for alarm in result.alarms]
+    return mutant.alarm in alarms, alarms
+
+
+def false_alarms(seed: int, pool: Path, work: Path) -> tuple[str, list[str]]:
+    """One honest release of some of the people: what it is, and alarms on it."""
+    kind = sorted(HONEST)[seed % len(HONEST)]
+    originals = some(pool, work / "originals", seed)
+    result = audited(originals, HONEST[kind](originals, work / "release"), work / "audit", draw_seed=seed)
+    return kind, [f"{alarm.name}: {alarm.text}" for alarm in result.alarms]
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        pool = people(Path(folder), SEED)
+        _record_mutants(some(pool, Path(folder, "some"), SEED), Path(folder))
+        false = 0
+        for seed in range(SEEDS):
+            work = Path(folder, f"honest{seed}")
+            kind, alarms = false_alarms(seed, pool, work)
+            false += bool(alarms)
+            for alarm in alarms:
+                print(f"false alarm, seed {seed}, {kind}: {alarm}")
+            shutil.rmtree(work)
+    record(
+        id="audit-false-alarms",
+        claim=f"false alarms on honest tiny inputs, of {SEEDS}",
+        figure=false,
+        bar="<= 1",
+        unit="audits",
+        data="generated people",
+        scale=f"{SEEDS} releases of {PEOPLE} people, {len(HONEST)} kinds",
+        seed=SEED,
+        command=COMMAND,
+        note=", ".join(sorted(HONEST)),
+    )
+
+
+def _record_mutants(originals: Path, folder: Path) -> None:
+    found = 0
+    for number, mutant in enumerate(MUTANTS):
+        work = folder / f"mutant{number}"
+        work.mkdir()
+        yes, alarms = caught(mutant, originals, work)
+        found += yes
+        print(f"{'caught' if yes else 'MISSED'}: {mutant.name} (alarms: {', '.join(alarms) or 'none'})")
+    record(
+        id="audit-mutants",
+        claim=f"planted leaks caught: {len(MUTANTS)} releases, or faults of the auditor, that could pass for "
+        "protection by their scores, and that the audit must name",
+        figure=found,
+        bar=f"== {len(MUTANTS)}",
+        unit="mutants",
+        data="generated people",
+        scale=f"{len(MUTANTS)} mutants, {PEOPLE} people",
+        seed=SEED,
+        command=COMMAND,
+        note="; ".join(mutant.name for mutant in MUTANTS),
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""Alarms: cheap checks of a release and of the auditor itself, made at every audit whatever its scores are.
+
+A score says how much an attacker finds. An alarm says that something is wrong which no score need show: originals
+left in the files, secrets that were published, or an auditor that does not measure what it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from veilkit.audit.alarms.files import check_files
+from veilkit.audit.alarms.names import check_names
+from veilkit.audit.alarms.noise import check_noise
+from veilkit.audit.alarms.pixels import check_pixels
+from veilkit.audit.alarms.secrets import check_secrets
+from veilkit.audit.alarms.selftest import check_auditor
+from veilkit.audit.result import Alarm
+from veilkit.audit.subject import Subject
+from veilkit.pipeline.reading import Limits
+from veilkit.rng import Randomness
+from veilkit.types import Evidence
+
+ALARMS: dict[str, str] = {
+    "unchanged": "protected pictures equal their originals, or nearly",
+    "constant": "most protected pictures are one and the same, or of one single colour",
+    "hidden channel": "protected files hold a transparency channel, which may show what the colours hide",
+    "metadata": "protected files hold metadata, comments, a thumbnail or bytes after the picture",
+    "hashed names": "names of protected pictures are hashes of their originals",
+    "secret published": "the release holds a seed or a key",
+    "repeated noise": "the same noise was added to different pictures",
+    "people on both sides": "an attacker was trained on people whom it was scored on",
+    "metric": "a metric does not give the answer that is known",
+    "division": "the division into people who teach and people who are attacked does not keep them apart",
+}
+"""What each alarm means."""
+
+
+def raise_alarms(subject: Subject, key: Path | None, limits: Limits, rng: Randomness) -> tuple[Alarm, ...]:
+    """All checks of a release, and the auditor's own. key: the file of the release's key, where there is one."""
+    found = (
+        *check_auditor(),
+        *check_files(subject, limits),
+        *check_names(subject, limits),
+        *check_secrets(subject.protected.root, key),
+        *check_pixels(subject),
+        *check_noise(subject, rng.child("alarms", "noise")),
+    )
+    assert all(alarm.name in ALARMS for alarm in found)
+    return found
+
+
+def check_attacks(attacks: Iterable[Evidence]) -> tuple[Alarm, ...]:
+    """Whether any attacker that learned was scored on people who had taught it, by what its division counted."""
+    return tuple(
+        Alarm(
+            "people on both sides",
+            f"{count} people both taught the attacker {evidence.attack} and were attacked by it: its scores say what "
+            "it learned by heart, not what it finds",
+        )
+        for evidence in attacks
+        if (count := evidence.details.get("people on both sides", 0))
+    )

@@ -1,0 +1,133 @@
+"""What protected files hold besides the colours that are seen: transparency, metadata, bytes after the end."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections import Counter
+
+import numpy as np
+from PIL import Image
+
+from veilkit.audit.result import Alarm
+from veilkit.audit.subject import Subject
+from veilkit.errors import RefusedImage
+from veilkit.pipeline.reading import FORMATS, Limits, read_bytes
+from veilkit.progress import Progress
+
+_HARMLESS = frozenset(
+    {
+        "jfif",
+        "jfif_version",
+        "jfif_unit",
+        "jfif_density",
+        "dpi",
+        "progressive",
+        "progression",
+        "gamma",
+        "chromaticity",
+    }
+    | {"adobe", "adobe_transform", "interlace", "srgb", "icc_profile", "compression", "transparency", "lossless"}
+    | {"resolution", "aspect", "loop", "background", "timestamp", "duration", "bbox", "default_image"}
+)  # of what Pillow tells of a file: how it is coded, which a viewer needs
+
+_SOS, _EOI = 0xDA, 0xD9  # JPEG's markers: a scan begins, the picture ends
+_IN_A_SCAN = frozenset({b"\0", *(bytes([number]) for number in range(0xD0, 0xD8))})
+
+
+def check_files(subject: Subject, limits: Limits) -> tuple[Alarm, ...]:
+    """Look into every protected file."""
+    paths = list(dict.fromkeys(file.path for file in subject.protected.files))
+    hidden, extra = 0, Counter[str]()
+    with Progress(len(paths), "looking into files") as progress:
+        for path in paths:
+            try:
+                data = read_bytes(subject.protected.root / path, limits)
+                transparent, found = inspect(data)
+            except (RefusedImage, OSError, ValueError, SyntaxError):
+                progress.advance()
+                continue  # it changed since it was read, which reading its pixels tells
+            hidden += transparent
+            extra.update(found)
+            progress.advance()
+    alarms = []
+    if hidden:
+        alarms.append(
+            Alarm(
+                "hidden channel",
+                f"{hidden} of {len(paths)} protected files have a transparency channel that is not plainly opaque: "
+                "it, or the colours below it, may show what a viewer does not. Save pictures without transparency",
+            )
+        )
+    if extra:
+        what = ", ".join(f"{name} ({count})" for name, count in extra.most_common())
+        alarms.append(
+            Alarm("metadata", f"protected files hold more than pixels: {what}. Save the pictures without metadata")
+        )
+    return tuple(alarms)
+
+
+def inspect(data: bytes) -> tuple[bool, set[str]]:
+    """Whether a file has transparency that is used, and kinds of other content that no viewer needs."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Pillow warns of odd metadata with texts taken from the file
+        with Image.open(io.BytesIO(data), formats=FORMATS) as image:
+            image.load()
+            found = set()
+            if image.format != "TIFF" and len(image.getexif()):  # a TIFF is itself made of such tags
+                found.add("EXIF")
+            for name in image.info:
+                kind = str(name).lower()
+                if kind in ("exif", "xmp", "comment", "photoshop", "mp", "mpoffset") or kind.startswith("xml:"):
+                    found.add({"exif": "EXIF", "comment": "comments"}.get(kind, "XMP or other metadata"))
+                elif kind not in _HARMLESS:
+                    found.add("text")
+            if getattr(image, "n_frames", 1) > 1:
+                found.add("more pictures")
+            if _trailing(data, str(image.format)):
+                found.add("bytes after the picture")
+            transparent = image.mode in ("RGBA", "RGBa", "LA", "La", "PA") or "transparency" in image.info
+            if transparent:
+                alpha = np.asarray(image.convert("RGBA"))[..., 3]
+                transparent = bool((alpha != 255).any())
+            return transparent, found
+
+
+def _trailing(data: bytes, kind: str) -> bool:
+    """Whether anything but padding follows the picture's own end."""
+    ends = {"PNG": _png_end, "JPEG": _jpeg_end, "MPO": _jpeg_end}
+    if kind not in ends:
+        return False
+    return len(data[ends[kind](data) :].strip(b"\0\r\n")) > 0
+
+
+def _png_end(data: bytes) -> int:
+    """The place after the chunk IEND; chunks have a length, a name, content and a checksum."""
+    place = 8
+    while place + 8 <= len(data):
+        length, name = int.from_bytes(data[place : place + 4]), data[place + 4 : place + 8]
+        place += 12 + length
+        if name == b"IEND":
+            break
+    return place
+
+
+def _jpeg_end(data: bytes) -> int:
+    """The place after the marker EOI: segments have a length, scans go on to the next marker that is no restart."""
+    place = 2
+    while place + 2 <= len(data):
+        marker = data[place + 1]
+        if marker == _EOI:
+            return place + 2
+        if marker == 0xFF:  # filling
+            place += 1
+            continue
+        place += 2 + int.from_bytes(data[place + 2 : place + 4])
+        while marker == _SOS and place + 2 <= len(data):
+            place = data.find(b"\xff", place)
+            if place < 0:
+                return len(data)
+            if data[place + 1 : place + 2] not in _IN_A_SCAN:
+                break
+            place += 2
+    return len(data)

@@ -1,0 +1,121 @@
+"""A matrix of audits: every combination that a spec names, one after the other, their cells in one folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from veilkit.audit.result import AuditResult
+from veilkit.audit.run import REPORT, run_audit
+from veilkit.audit.spec import AuditSpec, DatasetSpec, ExpertSpec, MethodSpec, ReleaseSpec
+from veilkit.errors import DataError, DestinationError
+from veilkit.pipeline.protect import protect
+from veilkit.pipeline.writing import write_atomically
+
+MATRIX = "matrix.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """One audit of a matrix. source: a release that is there, or a method that makes one."""
+
+    dataset: DatasetSpec
+    source: ReleaseSpec | MethodSpec
+    expert: ExpertSpec
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """What its files are called."""
+        return f"{self.dataset.name}.{self.source.name}.{self.expert.name}.seed{self.seed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """A combination and what came of it; result is None where nothing could be measured, for the reason `why`."""
+
+    combination: Combination
+    result: AuditResult | None
+    why: str = ""
+
+
+def combinations(spec: AuditSpec) -> Iterator[Combination]:
+    """All audits of a spec, in its order."""
+    pairs: list[tuple[DatasetSpec, ReleaseSpec | MethodSpec]] = [(spec.dataset_of(r), r) for r in spec.releases]
+    pairs += [(dataset, method) for method in spec.methods for dataset in spec.datasets]
+    for dataset, source in pairs:
+        for expert in spec.experts:
+            for seed in spec.seeds:
+                yield Combination(dataset, source, expert, seed)
+
+
+def run_matrix(spec: AuditSpec, out: str | Path, *, workers: int = 1) -> tuple[Audited, ...]:
+    """Run all audits of a spec, below `out`.
+
+    cells/: one file for each cell, by dataset, release, expert, seed and attack. audits/: audit.json and report.html
+    of each audit. releases/: what methods made, under their public seeds. cache/: features that audits share.
+    matrix.json: all of it in short. What was done before and is unchanged is not done again. An audit in which
+    nothing can be measured is listed with the reason, and the others are made.
+    """
+    target = Path(out).resolve()
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DestinationError(f"the audits cannot be written to {target}: {error.strerror}") from None
+    done = tuple(_audited(spec, each, target, workers) for each in combinations(spec))
+    text = json.dumps({"format": "veilkit-audit-matrix-1", "audits": [_row(each) for each in done]}, indent=2) + "\n"
+    write_atomically(target / MATRIX, text.encode(), target)
+    return done
+
+
+def _audited(spec: AuditSpec, each: Combination, target: Path, workers: int) -> Audited:
+    source, dataset = each.source, each.dataset
+    try:
+        if isinstance(source, MethodSpec):
+            folder = target / "releases" / f"{dataset.name}.{source.name}.seed{each.seed}"
+            protect(
+                dataset.originals, folder, source.method, preset=source.preset, settings=source.settings,
+                seed=each.seed, labels=dataset.labels, model=source.model, workers=0 if workers == 1 else workers,
+            )  # fmt: skip
+            key, student = None, None
+            seed: int | None = each.seed
+        else:
+            folder, key, seed, student = source.protected, source.key, source.seed, source.student
+        result = run_audit(
+            dataset.originals, folder, key=key, seed=seed, expert=each.expert.expert, judge=each.expert.judge,
+            labels=dataset.labels, boxes=dataset.boxes, unseen=dataset.unseen, held_out=dataset.held_out,
+            student=student, decoder=source.decoder, out=target / "audits" / each.name, learn=spec.learn,
+            budget=spec.budget, attacks=spec.attacks, draw_seed=each.seed, cache=target / "cache", workers=workers,
+            cells=target / "cells", prefix=f"{each.name}.",
+        )  # fmt: skip
+    except DataError as error:
+        return Audited(each, None, str(error))
+    return Audited(each, result)
+
+
+def _row(each: Audited) -> dict[str, Any]:
+    """What matrix.json says of one audit: of each attack its headline, or why there is none."""
+    about = each.combination
+    row: dict[str, Any] = {
+        "dataset": about.dataset.name,
+        "release": about.source.name,
+        "expert": about.expert.name,
+        "seed": about.seed,
+    }
+    if each.result is None:
+        return {**row, "why": each.why}
+    attacks: dict[str, Any] = {}
+    for evidence in each.result.attacks:
+        if not evidence.applicable:
+            attacks[evidence.attack] = {"level": str(evidence.level), "not applicable": evidence.reason}
+            continue
+        first = evidence.scores[0]
+        attacks[evidence.attack] = {
+            "level": str(evidence.level), "metric": first.metric, "value": first.value, "low": first.low,
+            "high": first.high, "role": str(first.role), "invalid": list(evidence.invalid),
+        }  # fmt: skip
+    alarms = [alarm.name for alarm in each.result.alarms]
+    return {**row, "alarms": alarms, "attacks": attacks, "report": f"audits/{about.name}/{REPORT}"}

@@ -1,0 +1,124 @@
+"""Audits from a TOML file: the format of docs/audit.md, its errors, and the matrix that is run."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.audit.folders import blur, changed, plain
+from veilkit.audit.matrix import combinations, run_matrix
+from veilkit.audit.spec import read_spec
+from veilkit.cli import app
+from veilkit.errors import ConfigError, DataError, UsageError
+
+PAGE = Path(__file__).parents[2] / "docs" / "audit.md"
+LEAST = '[[datasets]]\nname = "a"\noriginals = "o"\n'
+RELEASE = '[[releases]]\nname = "r"\nprotected = "p"\n'
+
+
+def written(folder: Path, text: str) -> Path:
+    (folder / "audit.toml").write_text(text)
+    return folder / "audit.toml"
+
+
+def example() -> str:
+    """The worked example of the docs."""
+    found = re.search(r"```toml\n(.*?)```", PAGE.read_text(), re.S)
+    assert found is not None
+    return found[1]
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Path:
+    """What the docs' example names."""
+    originals = plain(tmp_path / "originals")
+    changed(originals, tmp_path / "by-another-tool", blur, ".jpg")
+    return tmp_path
+
+
+def test_the_documented_example_runs_and_goes_on(folders: Path) -> None:
+    file = written(folders, example())
+    spec = read_spec(file)
+    names = [each.name for each in combinations(spec)]
+    assert names == [
+        "people.blurred.small.seed0", "people.blurred.small.seed1",
+        "people.pixelated.small.seed0", "people.pixelated.small.seed1",
+    ]  # fmt: skip
+    done = CliRunner().invoke(app, ["audit", "--spec", str(file), "--out", str(folders / "out")])
+    assert done.exit_code == 0, done.output
+    rows = json.loads((folders / "out" / "matrix.json").read_text())["audits"]
+    assert [(row["release"], row["seed"]) for row in rows] == [
+        ("blurred", 0), ("blurred", 1), ("pixelated", 0), ("pixelated", 1)]  # fmt: skip
+    assert rows[0]["attacks"]["linkage"]["level"] == "L0"
+    assert "not applicable" in rows[0]["attacks"]["recovery"]
+    assert rows[2]["alarms"] == ["secret published"]  # a method of a matrix runs under a public seed
+    cells = {file.name: file.read_bytes() for file in (folders / "out" / "cells").iterdir()}
+    assert "people.pixelated.small.seed1.attack-linkage.json" in cells
+    assert all((folders / "out" / row["report"]).is_file() for row in rows)
+    before = (folders / "out" / "matrix.json").read_bytes()
+    run_matrix(spec, folders / "out")
+    assert (folders / "out" / "matrix.json").read_bytes() == before
+    assert {file.name: file.read_bytes() for file in (folders / "out" / "cells").iterdir()} == cells
+
+
+def test_one_hopeless_audit_does_not_stop_the_others(folders: Path) -> None:
+    text = example().replace('attacks = ["linkage", "own_original"]\nseeds = [0, 1]', 'attacks = ["own_original"]')
+    file = written(folders, text + '\n[[releases]]\nname = "gone"\nprotected = "nowhere"\n')
+    done = run_matrix(read_spec(file), folders / "out")
+    assert [each.result is None for each in done] == [False, True, False]
+    assert "not there" in done[1].why
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("datasets = 5", "datasets: Input should be a valid tuple"),
+        (LEAST, r"expected \[\[releases\]\] to audit or \[\[methods\]\] to run"),
+        (LEAST + RELEASE + "kye = 1\n", r"releases\[0\].kye: Extra inputs are not permitted"),
+        (LEAST + RELEASE + 'dataset = "b"\n', "there is no dataset 'b'; there are a"),
+        (LEAST + LEAST + RELEASE, "a occurs twice"),
+        (LEAST + LEAST.replace('"a"', '"b"') + RELEASE, "which of the datasets a, b"),
+        ('budget = "soon"\n' + LEAST + RELEASE, "budget: a budget is a time"),
+        ('budget = "1m"\nlearn = 5\n' + LEAST + RELEASE, "learn or budget, not both"),
+        (LEAST + '[[methods]]\nname = "m"\nmethod = "blurr"\n', "there is no method 'blurr'"),
+        (
+            LEAST + '[[methods]]\nname = "m"\nmethod = "pixelate"\nsettings = { block = 8 }\n',
+            "unknown setting 'block'",
+        ),
+        (LEAST + '[[methods]]\nname = "m"\nmethod = "fro"\n', "must learn before it protects"),
+        (LEAST.replace('"a"', '"a/b"') + RELEASE, "letters, digits"),
+        ("[[datasets", "is not TOML"),
+    ],
+)
+def test_a_wrong_spec_says_what_is_wrong_and_where(text: str, told: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=told):
+        read_spec(written(tmp_path, text))
+
+
+def test_unknown_attacks_and_missing_files_are_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no attack 'linkige'"):
+        read_spec(written(tmp_path, 'attacks = ["linkige"]\n' + LEAST + RELEASE))
+    with pytest.raises(DataError, match="cannot be read"):
+        read_spec(tmp_path / "nothing.toml")
+
+
+def test_paths_are_taken_from_the_specs_folder(tmp_path: Path) -> None:
+    experts = '[[experts]]\nname = "e"\nexpert = "own.safetensors"\njudge = "histogram"\n'
+    spec = read_spec(written(tmp_path, LEAST + RELEASE + experts))
+    assert spec.datasets[0].originals == tmp_path / "o"
+    assert spec.releases[0].protected == tmp_path / "p"
+    assert (spec.experts[0].expert, spec.experts[0].judge) == (str(tmp_path / "own.safetensors"), "histogram")
+
+
+def test_a_spec_goes_without_other_options_and_without_it_two_folders_are_needed(tmp_path: Path) -> None:
+    file = written(tmp_path, LEAST + RELEASE)
+    done = CliRunner().invoke(app, ["audit", "--spec", str(file), "--learn", "5"])
+    assert done.exit_code == 2
+    assert "leave out --learn" in done.stderr
+    done = CliRunner().invoke(app, ["audit", str(tmp_path)])
+    assert done.exit_code == 2
+    assert "ORIGINALS and PROTECTED" in done.stderr
