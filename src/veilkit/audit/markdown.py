@@ -20,8 +20,10 @@ from veilkit.types import Score
 
 def write_markdown(result: AuditResult) -> str:
     """audit.md. It holds no picture, no path and no original's name."""
-    parts = (_alarms(result), _short(result), _findings(result), _plane(result), _attacks(result),
-             _recognition(result), _images(result), _limits(result), grades(thresholds_of(result)), _repeat(result))  # fmt: skip
+    parts = (
+        _alarms(result), _short(result), _findings(result), _plane(result), _attacks(result), _recognition(result),
+        _images(result), _limits(result), grades(thresholds_of(result)), _repeat(result),
+    )  # fmt: skip
     return "\n".join([f"# Audit of {cell(result.protected.name)}", "", *(line for part in parts for line in part)])
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from markupsafe import Markup
 
 from veilkit.attacks import UNPAIRED_ATTACKS
+from veilkit.attacks.recovery import Recovery
 from veilkit.audit.attempts import Attempts
 from veilkit.audit.command import command
 from veilkit.audit.figures import SETTING_TEXT, cmc_figure, gauge, histogram_figure, overlap, roc_figure
@@ -35,7 +36,7 @@ def write_report(
             result=result,
             strip=strip(subject, show_originals),
             recovered=recovered(attempts) if attempts is not None and show_originals else [],
-            withheld=attempts is not None and not show_originals,
+            withheld=not show_originals and _recovered(result),
             findings=[(finding, _svg(gauge(finding))) for finding in result.summary],
             knows=KNOWS,
             needed=needed(result.verdicts),
@@ -100,3 +101,9 @@ def _figures(result: AuditResult) -> list[dict[str, Any]]:
 
 def _figure(title: str, drawn: str, legend: dict[str, str], note: str = "") -> dict[str, Any]:
     return {"title": title, "svg": _svg(drawn), "legend": legend, "note": note}
+
+
+def _recovered(result: AuditResult) -> bool:
+    """Whether a recovery network was made to answer."""
+    evidence = result.evidence(Recovery.name)
+    return evidence is not None and evidence.applicable
