@@ -10,7 +10,8 @@ from veilkit.audit.reproduce.pixelfade_tables import markdown, with_interval
 
 METHODS = {
     OURS: "`pixelfade`", "paper": "`pixelfade --preset paper`", "released": "`pixelfade --preset released`",
-    "avih": "`avih`", "pixelate": "`pixelate`", "blur": "`blur`", "noise": "`noise`",
+    "avih": "`avih`", "avih-released": "`avih --preset released`",
+    "pixelate": "`pixelate`", "blur": "`blur`", "noise": "`noise`",
 }  # fmt: skip
 HEAD = (
     "method", "kept: both sides protected", "kept: gallery protected", "leak L0: stranger",
@@ -20,7 +21,7 @@ HEAD = (
 
 def headline(cells: Mapping[str, Any], config: PixelFadeStudyConfig) -> str:
     """Rows of all releases that were made, in the study's order, below what the originals themselves give."""
-    made = [name for name in config.methods if f"release/{name}" in cells]
+    made = [name for name in config.releases if f"release/{name}" in cells]
     if not made:
         return "Nothing yet on pictures of real people."
     raw = {by: cells[f"release/{made[0]}"][by]["settings"]["raw-raw"]["rank-1"] for by in ("expert", "judge")}

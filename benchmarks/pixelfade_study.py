@@ -28,6 +28,8 @@ from study_cells import keep, read, restore
 from veilkit.audit.cache import Cache
 from veilkit.audit.reproduce.cells import Cells
 from veilkit.audit.reproduce.pixelfade_plan import (
+    AVIH,
+    AVIH_RELEASED,
     FLOOR,
     ORDER,
     OURS,
@@ -141,7 +143,7 @@ def _ordered(cells: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     told = [
         _recovery(name, cells[f"recovery/{name}"])
-        for name in dict.fromkeys((*ORDER, *OTHERS))
+        for name in dict.fromkeys((*ORDER, AVIH, *OTHERS))
         if f"recovery/{name}" in cells
     ]
     told.append(f"mean image {cells[f'recovery/{OURS}']['mean image']['SSIM']:.3f}")
@@ -150,7 +152,7 @@ def _ordered(cells: Mapping[str, Any]) -> dict[str, Any] | None:
     told += [f"against the order: {pair}, see docs/methods/avih.md" for pair in against]
     return {
         "id": "pixelfade-recovery-order",
-        "claim": "Recovery SSIM, PixelFade < AVIH < mosaic < blur: least lower bound of paired differences",
+        "claim": "Recovery SSIM, PixelFade < AVIH as released < mosaic < blur: least lower bound of differences",
         "figure": round(min(low for _, low, _ in order.values()), 4),
         "bar": "> 0",
         "unit": "SSIM",
@@ -207,10 +209,10 @@ def tables(cells: Mapping[str, Any]) -> str:
 def beside_avih(cells: Mapping[str, Any]) -> str:
     """What stands on AVIH's page: itself beside PixelFade."""
     releases, recovered = (
-        {name: cell for name, cell in _kind(cells, kind).items() if name in (OURS, "avih")}
+        {name: cell for name, cell in _kind(cells, kind).items() if name in (OURS, AVIH, AVIH_RELEASED)}
         for kind in ("release", "recovery")
     )
-    if "avih" not in releases:
+    if AVIH not in releases:
         return "Nothing yet on pictures of real people."
     parts = [f"As on [PixelFade's page](pixelfade.md), which has the other rivals. {SCALE}; seed {CONFIG.seed}."]
     parts += [matching_table(releases, "expert"), kept_table(releases), matching_table(releases, "judge")]
@@ -222,7 +224,7 @@ def beside_avih(cells: Mapping[str, Any]) -> str:
 def _kind(cells: Mapping[str, Any], kind: str) -> dict[str, Any]:
     """The cells of one kind by their own names, in the study's order where it has one."""
     found = {name.removeprefix(f"{kind}/"): cell for name, cell in cells.items() if name.startswith(f"{kind}/")}
-    placed = {name: place for place, name in enumerate((*CONFIG.methods, FLOOR))}
+    placed = {name: place for place, name in enumerate((*CONFIG.releases, FLOOR))}
     return dict(sorted(found.items(), key=lambda item: placed.get(item[0], len(placed))))
 
 

@@ -139,13 +139,13 @@ def test_cells_say_what_the_ledger_and_the_files_say(done: Path) -> None:
 
 @pytest.mark.slow
 def test_recovery_is_compared_picture_by_picture(done: Path) -> None:
-    less, more = (cell(done, f"recovery.{name}") for name in (OURS, "avih"))
+    less, more = (cell(done, f"recovery.{name}") for name in (OURS, "avih-released"))
     assert len(less["SSIM each"]) == len(less["people"]) == 15
     assert np.mean(less["SSIM each"]) == pytest.approx(less["scores"]["SSIM"][0], abs=1e-4)
-    value, low, high = cell(done, "order")[f"avih - {OURS}"]
+    value, low, high = cell(done, "order")[f"avih-released - {OURS}"]
     assert low <= value <= high
     assert value == pytest.approx(more["scores"]["SSIM"][0] - less["scores"]["SSIM"][0], abs=1e-4)
-    assert set(cell(done, "order")) == {f"avih - {OURS}", "blur - avih"}
+    assert set(cell(done, "order")) == {f"avih-released - {OURS}", "blur - avih-released"}
     ours = cell(done, f"outline.{OURS}")
     scored = [value for value in ours["AUC each"] if value is not None]
     assert np.mean(scored) == pytest.approx(ours["scores"]["AUC beyond place"][0], abs=1e-4)

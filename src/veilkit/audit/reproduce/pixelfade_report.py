@@ -33,15 +33,15 @@ def run_study(study: PixelFadeStudy) -> Path:
     """Compute every cell and write report.md with its figures; returns the report's file."""
     config = study.config
     spread = study.spread()["spread"]
-    releases = {name: study.release(name) for name in config.methods}
-    recovered = {name: study.recovery(name) for name in config.methods}
+    releases = {name: study.release(name) for name in config.releases}
+    recovered = {name: study.recovery(name) for name in config.releases}
     order, sizes = study.order(), study.sizes()
     outlines = {name: study.outline(name) for name in (*config.outlined, FLOOR)}
     apart, energies = study.outlines(), study.energies()
     attacks = {name: study.attack(name) for name in config.attacks}
     grid = {name: study.grid(name) for name in grid_variants(config)}
     backbones = {expert_name(expert): study.backbone(expert) for expert in config.experts}
-    for name in config.methods:
+    for name in config.releases:
         file = study.folder / "sheets" / f"{name}.png"
         if recovered[name]["applicable"] and not file.exists():
             sheet(file, study.shown(name, _COLUMNS).rows())

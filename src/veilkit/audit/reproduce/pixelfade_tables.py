@@ -11,6 +11,7 @@ from veilkit.audit.reproduce.study_tables import Row, markdown, pair, percent, r
 
 NAMES = {
     OURS: "PixelFade (ours)", "paper": "PixelFade, `paper`", "released": "PixelFade, `released`", "avih": "AVIH",
+    "avih-released": "AVIH, `released`",
     "pixelate": "mosaic", "blur": "blur", "noise": "added noise", FLOOR: "noise alone (floor)",
 }  # fmt: skip
 AXES = {
