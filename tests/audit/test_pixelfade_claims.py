@@ -172,8 +172,11 @@ def test_the_page_has_the_tables_whose_cells_are_there() -> None:
     text = tables(cells)
     assert text.index("PixelFade (ours)") < text.index("AVIH")  # the study's order, not the files'
     assert "| blur |" not in text  # its recovery is there, its release is not
-    for part in ("0.110 [0.100, 0.120]", "noise alone (floor)",
-                 "| pixelate - avih-released | 0.0500 [-0.0100, 0.1000] |", "**Figure 5d: masks**\n", "| other | 80.0"):  # fmt: skip
+    wanted = (
+        "0.110 [0.100, 0.120]", "noise alone (floor)", "| pixelate - avih-released | 0.0500 [-0.0100, 0.1000] |",
+        "**Figure 5d: masks**\n", "| other | 80.0",
+    )  # fmt: skip
+    for part in wanted:
         assert part in text, part
     beside = beside_avih(cells)
     assert "| AVIH | 50.0" in beside
