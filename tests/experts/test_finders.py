@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from veilkit.errors import CheckpointError, ConfigError, UnknownNameError
+from veilkit.experts.alignment import WIDE
 from veilkit.experts.base import ExpertInfo, Predictor
-from veilkit.experts.face_alignment import TEMPLATE
 from veilkit.experts.finders import load_finder
 from veilkit.experts.predictor_features import PredictorFeatures
 
@@ -18,7 +18,8 @@ def test_whole_takes_the_picture_for_an_aligned_crop() -> None:
     found = load_finder("whole").detect(torch.rand(2, 3, 50, 40))
     assert len(found) == 2
     assert found[0].boxes.tolist() == [[0, 0, 40, 50]]
-    torch.testing.assert_close(found[1].points[0], torch.from_numpy(TEMPLATE).float() * torch.tensor([40, 50]))
+    matrix = WIDE["five"].matrix(found[1].points * torch.tensor([1, 40 / 50]), 40)  # of the picture made square
+    torch.testing.assert_close(matrix[0], torch.eye(2, 3), atol=1e-5, rtol=0)
 
 
 def test_head_is_the_upper_part_of_a_person() -> None:

@@ -1,9 +1,8 @@
 """Face finders by name: where the faces of a picture are, with five points each.
 
-A face finder is a `Detector` whose points are (K, 5, 2) in the order of `face_alignment`: eye, eye, tip of the nose,
-corner, corner of the mouth, each pair from the left of the picture to the right. It must answer for pictures of any
-size, each by itself, and may put points outside of the picture. Without any weights there are two that look at no
-pixel: `whole` for pictures that are aligned crops, `head` for crops of standing people.
+A face finder is a `Detector` that tells points in one of the orders that `Detections` knows. It must answer for
+pictures of any size, each by itself, and may put points outside of the picture. Without any weights there are two
+that look at no pixel: `whole` for pictures that are aligned crops, `head` for crops of standing people.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ import torch
 from torch import Tensor
 
 from veilkit.errors import CheckpointError, ConfigError, UnknownNameError
+from veilkit.experts.alignment import WIDE
 from veilkit.experts.base import Detections, Detector, ExpertInfo, check_images
 from veilkit.experts.digest import file_sha256
-from veilkit.experts.face_alignment import TEMPLATE
 from veilkit.lookup import Lookup, unknown_name
 
 HEAD = (0.25, 0.0, 0.75, 0.22)
@@ -63,7 +62,8 @@ class FixedFinder(Detector):
         height, width = images.shape[2:]
         sides = torch.tensor([width, height, width, height])
         box = torch.tensor(self._box) * sides
-        points = box[:2] + torch.from_numpy(TEMPLATE).float() * (box[2:] - box[:2])
+        template = WIDE["five"]
+        points = box[:2] + torch.tensor(template.points) / template.side * (box[2:] - box[:2])
         return [Detections(box[None], torch.ones(1), points[None])] * len(images)
 
 

@@ -14,8 +14,8 @@ from veilkit.checkpoint import load_checkpoint, save_checkpoint
 from veilkit.configs import as_dict, check_range, digest, with_settings
 from veilkit.errors import ConfigError
 from veilkit.experts import Embedder, load_expert
+from veilkit.experts.alignment import WIDE, warp
 from veilkit.experts.base import Detector
-from veilkit.experts.face_alignment import misfit, similarity, warped
 from veilkit.methods.disguise_model import DisguiseModel
 from veilkit.methods.face_method import Changed, FaceMethod, FoundFace, digest_text, found_faces
 from veilkit.methods.face_pasting import colour_matched, feather, paste
@@ -303,22 +303,23 @@ class Disguise(FaceMethod[DisguiseConfig]):
     def _identity_experts(self) -> tuple[Embedder, ...]:
         return self._identity or tuple(load_expert(name) for name in self.config.identity)
 
-    def _alignment(self, face: FoundFace) -> Any:
+    def _alignment(self, face: FoundFace) -> Tensor | str:
         """The matrix (2, 3) from the picture to the crop, or why there is none."""
         if face.side < self.config.least_side:
             return TOO_SMALL
         size = self.config.swapper.size
         if face.points is None:
             return NOT_ALIGNED
-        matrix = similarity(face.points, size)
-        fits = abs(float(matrix[0, 0])) + abs(float(matrix[0, 1])) > 1e-6
-        if not fits or not misfit(face.points, matrix, size) <= self.config.most_misfit:
+        template, points = WIDE[face.order], face.points[None]
+        matrix = template.matrix(points, size)[0]
+        fits = bool(matrix.isfinite().all()) and float(matrix[0, :2].abs().sum()) > 1e-6
+        if not fits or float(template.misfit(points)) > self.config.most_misfit:
             return NOT_ALIGNED
         return matrix
 
-    def _crop(self, picture: Tensor, matrix: Any) -> Tensor:
+    def _crop(self, picture: Tensor, matrix: Tensor) -> Tensor:
         size = self.config.swapper.size
-        return warped(picture, matrix, (size, size)).clamp(0, 1)
+        return warp(picture[None], matrix[None], (size, size), beyond="border")[0].clamp(0, 1)
 
     @torch.no_grad()
     def _identity_of(self, crop: Tensor) -> Tensor:
