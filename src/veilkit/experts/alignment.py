@@ -157,7 +157,7 @@ def similarity(points: Tensor, places: Tensor) -> Tensor:
 def inverse(matrix: Tensor) -> Tensor:
     """(N, 2, 3) -> (N, 2, 3), the way back; not finite where there is none."""
     (a, b), (c, d) = (row.unbind(-1) for row in matrix[..., :2].unbind(-2))
-    back = torch.stack([d, -b, -c, a], -1).unflatten(-1, (2, 2)) / (a * d - b * c)[..., None, None]
+    back = torch.stack([d, -b, -c, a], -1).view(matrix[..., :2].shape) / (a * d - b * c)[..., None, None]
     return torch.cat([back, -back @ matrix[..., 2:]], -1)
 
 

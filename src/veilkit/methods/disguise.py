@@ -13,9 +13,10 @@ from torch import Tensor
 from veilkit.checkpoint import load_checkpoint, save_checkpoint
 from veilkit.configs import as_dict, check_range, digest, with_settings
 from veilkit.errors import ConfigError
-from veilkit.experts import Embedder, load_expert
+from veilkit.experts import Embedder
 from veilkit.experts.alignment import WIDE, warp
 from veilkit.experts.base import Detector
+from veilkit.experts.supervisors import load_identity, load_utility
 from veilkit.methods.disguise_model import DisguiseModel
 from veilkit.methods.face_method import Changed, FaceMethod, FoundFace, digest_text, found_faces
 from veilkit.methods.face_pasting import colour_matched, feather, paste
@@ -73,8 +74,10 @@ class DisguiseConfig(DisguiseTrainingConfig):
 
 
 PAPER = DisguiseConfig()
-# Made for about three hours on two cores, and for an identity expert of 128 numbers, as dlib's.
+# Made for about three hours on two cores, and for dlib's identity expert of 128 numbers.
 SMALL = DisguiseConfig(
+    identity=("dlib",),
+    views=("dlib",),
     transform=TransformConfig(dim=128, mlp=(512, 256), ved=(256, 256), latent=128),
     swapper=SwapperConfig(size=112, width=16, blocks=6, dim=128),
     critics=CriticsConfig(width=16, layers=3),
@@ -160,7 +163,7 @@ class Disguise(FaceMethod[DisguiseConfig]):
         from veilkit.training.disguise import train_disguise  # only who trains pays for these imports
 
         identity = self._identity_experts()
-        utility = self._utility or tuple(load_expert(name) for name in self.config.utility)
+        utility = self._utility or tuple(load_utility(name) for name in self.config.utility)
         trained = train_disguise(
             split, self.config, identity=identity, utility=utility, finder=self.finder, work_dir=work_dir
         )
@@ -301,7 +304,7 @@ class Disguise(FaceMethod[DisguiseConfig]):
         return IdentityEncoder(experts, self.config.transform.dim, ensemble, views=self.config.views)
 
     def _identity_experts(self) -> tuple[Embedder, ...]:
-        return self._identity or tuple(load_expert(name) for name in self.config.identity)
+        return self._identity or tuple(load_identity(name) for name in self.config.identity)
 
     def _alignment(self, face: FoundFace) -> Tensor | str:
         """The matrix (2, 3) from the picture to the crop, or why there is none."""
