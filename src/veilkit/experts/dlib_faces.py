@@ -78,6 +78,10 @@ class DlibDetector(Detector):
         found = [self._shape(pixels, self._rectangle(box)) for pixels, box in pairs]
         return torch.stack(found) if found else torch.zeros(0, self._points, 2)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Worker processes load dlib's parts themselves; they cannot be sent."""
+        return {**self.__dict__, "_loaded": None}
+
     def _detect_one(self, pixels: NDArray[np.uint8]) -> Detections:
         _, detector, _, _ = self._parts()
         found, margins, _ = detector.run(pixels, self._enlarged, self._threshold)

@@ -26,8 +26,8 @@ from veilkit.lookup import Lookup, unknown_name
 HEAD = (0.25, 0.0, 0.75, 0.22)
 """Left, top, right, bottom of the head of a standing person's crop, as shares of its sides (as the control mask)."""
 _OTHERWISE = (
-    "set finder to the path of YuNet's ONNX file (OpenCV's model zoo has it), to whole for aligned crops of faces, or "
-    "to head for crops of standing people"
+    "set finder to the path of YuNet's ONNX file (OpenCV's model zoo has it), to whole for aligned crops of faces, "
+    "or to head for crops of standing people"
 )
 
 

@@ -143,7 +143,8 @@ def unevenness(values: Tensor) -> Tensor:
     """The variance over all squares of a picture (3, H, W) of the sums over them, added up over the channels."""
     side = min(_SIDE, *values.shape[1:])
     sums = side**2 * F.avg_pool2d(values[None], side, stride=1)[0].flatten(1)
-    return sums.var(1, correction=min(1, sums.shape[1] - 1)).sum()
+    total: Tensor = sums.var(1, correction=min(1, sums.shape[1] - 1)).sum()
+    return total
 
 
 def scaled(gradient: Tensor) -> Tensor:
