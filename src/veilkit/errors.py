@@ -40,11 +40,16 @@ class UnknownNameError(UsageError):
 class MissingExtraError(UsageError):
     """An optional dependency is not installed; the message names the extra."""
 
-    def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"this needs {package}, which is not installed: pip install 'veilkit[{extra}]'")
-        self._parts = package, extra
+    def __init__(self, package: str, extra: str, otherwise: str = "") -> None:
+        hint = f"; or {otherwise}" if otherwise else ""
+        super().__init__(f"this needs {package}, which is not installed: pip install 'veilkit[{extra}]'{hint}")
+        self._parts = package, extra, otherwise
 
-    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:
+    def instead(self, otherwise: str) -> MissingExtraError:
+        """The same error, with what would do without the extra."""
+        return type(self)(*self._parts[:2], otherwise)
+
+    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str, str]]:
         return type(self), self._parts
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 import torch
 
@@ -40,6 +42,15 @@ def test_sixty_eight_landmarks_and_none_where_no_face_is() -> None:
     boxes = torch.cat([marks.amin(1), marks.amax(1)], 1)
     again = DlibDetector(68).points_in(images[:2], boxes)
     assert ((again - marks).norm(dim=-1).mean(1) / between).max() < 0.15
+
+
+def test_a_detector_that_was_used_can_be_sent_to_a_worker() -> None:
+    images, _ = drawn(1)
+    detector = DlibDetector(5)
+    first = detector.detect(images)[0]
+    again = pickle.loads(pickle.dumps(detector)).detect(images)[0]
+    assert len(first.boxes) == 1
+    assert torch.equal(first.points, again.points)
 
 
 def test_it_judges_and_does_not_supervise() -> None:

@@ -1,38 +1,20 @@
-"""YuNet's answers decoded by hand, and against OpenCV's own decoder where the weights are there."""
+"""YuNet through OpenCV, against its network run by onnxruntime and decoded here where the weights are there."""
 
 from __future__ import annotations
 
-import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from tests.experts.faces_of_nobody import drawn
-from veilkit.errors import CheckpointError
+from veilkit.errors import CheckpointError, UsageError
 from veilkit.experts.weights_folder import weights_folder
-from veilkit.experts.yunet import FILE, YuNet, decoded, distinct
+from veilkit.experts.yunet import FILE, YuNet
 
 
-def test_a_cell_says_where_its_face_is() -> None:
-    face, there, box, points = torch.zeros(6, 1), torch.zeros(6, 1), torch.zeros(6, 4), torch.zeros(6, 10)
-    face[5], there[5] = 0.81, 1.0
-    box[5] = torch.tensor([0.5, 0.25, math.log(2), math.log(4)])
-    points[5, :4] = torch.tensor([0.0, 0.0, 1.0, -1.0])
-    found = decoded([face, there, box, points], 8, 3)  # cell 5 is in the second row, third column
-    assert found.scores[5] == pytest.approx(0.9)
-    assert found.boxes[5].tolist() == pytest.approx([20 - 8, 10 - 16, 20 + 8, 10 + 16])
-    assert found.points[5, :2].tolist() == [[16.0, 8.0], [24.0, 0.0]]
-
-
-def test_of_boxes_that_overlap_the_surest_stays() -> None:
-    boxes = torch.tensor([[0.0, 0, 10, 10], [1, 1, 11, 11], [20, 20, 30, 30], [21, 20, 31, 30], [9, 9, 19, 19]])
-    scores = torch.tensor([0.7, 0.9, 0.8, 0.5, 0.95])
-    assert distinct(boxes, scores, 0.6) == [4, 1, 2]
-    assert distinct(boxes, scores, 0.99) == []
-
-
-def test_absent_weights_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
+def test_absent_weights_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("VEILKIT_WEIGHTS", str(tmp_path))
     with pytest.raises(CheckpointError, match=r"needs yunet.onnx, but it is not in .*; point VEILKIT_WEIGHTS"):
         YuNet.load()
@@ -42,18 +24,61 @@ def test_absent_weights_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: obje
         YuNet.load()
 
 
-@pytest.mark.data
-def test_it_is_opencvs_decoding() -> None:
+def test_another_file_and_a_wanted_gradient_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        YuNet.load(tmp_path / "yunet.onnx")
+    (tmp_path / "broken.onnx").write_bytes(b"no network")
+    expert = YuNet.load(tmp_path / "broken.onnx")
+    with pytest.raises(CheckpointError, match="expected YuNet's ONNX file"):
+        expert.detect(torch.rand(1, 3, 64, 64))
+    with pytest.raises(UsageError, match="can judge, but not supervise"):
+        expert.detect(torch.rand(1, 3, 64, 64, requires_grad=True))
+
+
+def surest(session: object, image: torch.Tensor) -> tuple[float, np.ndarray, np.ndarray]:
+    """Score, box and points of the surest cell of three grids, of 8, 16 and 32 pixels.
+
+    A cell tells the middle and the logarithms of the sides of a box, and points, in cells from its left top corner.
+    """
+    blob = image.mul(255).round().flip(0)[None].numpy()
+    best = (-1.0, np.zeros(4), np.zeros((5, 2)))
+    for cell in (8, 16, 32):
+        names = [f"{part}_{cell}" for part in ("cls", "obj", "bbox", "kps")]
+        faces, there, boxes, points = (each[0] for each in session.run(names, {"input": blob}))  # type: ignore[attr-defined]
+        scores = np.sqrt(faces[:, 0].clip(0, 1) * there[:, 0].clip(0, 1))
+        place = int(scores.argmax())
+        corner = np.array([place % (image.shape[2] // cell), place // (image.shape[2] // cell)])
+        middle, half = (corner + boxes[place, :2]) * cell, np.exp(boxes[place, 2:]) * cell / 2
+        found = (points[place].reshape(5, 2) + corner) * cell
+        best = max(
+            best, (float(scores[place]), np.concatenate([middle - half, middle + half]), found), key=lambda b: b[0]
+        )
+    return best
+
+
+@pytest.fixture
+def weights() -> Path:
     folder = weights_folder()
     if folder is None or not (folder / FILE).is_file():
         pytest.skip("needs yunet.onnx in VEILKIT_WEIGHTS")
-    cv2 = pytest.importorskip("cv2")
+    return folder / FILE
+
+
+@pytest.mark.data
+def test_it_is_what_the_network_says(weights: Path) -> None:
+    runtime = pytest.importorskip("onnxruntime")
+    session = runtime.InferenceSession(str(weights), providers=["CPUExecutionProvider"])
     images, _ = drawn()
-    net = cv2.FaceDetectorYN.create(str(folder / FILE), "", (192, 192), 0.6, 0.3, 5000)
     for image, found in zip(images, YuNet.load().detect(images), strict=True):
-        pixels = image.mul(255).round().byte().flip(0).permute(1, 2, 0).contiguous().numpy()
-        _, rows = net.detect(pixels)
-        assert len(rows) == len(found.boxes)
-        row = rows[int(np.argmax(rows[:, 14]))]
-        assert np.allclose(found.points[0].flatten(), row[4:14], atol=0.05)
-        assert np.allclose(found.boxes[0], [row[0], row[1], row[0] + row[2], row[1] + row[3]], atol=0.05)
+        score, box, points = surest(session, image)
+        assert float(found.scores[0]) == pytest.approx(score, abs=1e-3)
+        np.testing.assert_allclose(found.boxes[0], box, atol=0.05)
+        np.testing.assert_allclose(found.points[0], points, atol=0.05)
+
+
+@pytest.mark.data
+def test_large_pictures_are_shrunk_and_answered_in_their_own_pixels(weights: Path) -> None:
+    images, truths = drawn()
+    large = torch.nn.functional.interpolate(images, scale_factor=5, mode="bilinear")
+    for found, truth in zip(YuNet.load(weights).detect(large), truths, strict=True):
+        assert (found.points[0] / 5 - torch.from_numpy(truth.five)).norm(dim=1).mean() < 8

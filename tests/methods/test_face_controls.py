@@ -7,8 +7,9 @@ import pytest
 import torch
 from scipy.ndimage import gaussian_filter1d
 
+from tests.experts.faces_of_nobody import drawn
 from tests.methods.disguises import KnownFaces, group_picture
-from veilkit.errors import ConfigError
+from veilkit.errors import ConfigError, UnknownNameError
 from veilkit.methods.face_controls import FaceBlur, FaceBlurConfig, FaceReplace, drawn_face
 from veilkit.methods.face_method import MISSED
 from veilkit.rng import Randomness
@@ -80,9 +81,23 @@ def test_another_finder_is_taken_where_it_is_set() -> None:
     assert second.fingerprint() != first.fingerprint()
 
 
+def test_faces_of_a_picture_are_found_without_any_setting() -> None:
+    pytest.importorskip("dlib", reason="the extra faces is not installed")
+    image, truths = drawn(1)[0][0], drawn(1)[1]
+    left, top, right, bottom = (round(value) for value in truths[0].box)
+    for method in (FaceBlur(), FaceReplace()):
+        method.check()
+        made = protected(method, image)
+        assert method.finder.name == "dlib"
+        assert (made - image)[
+            :, (top + bottom) // 2 - 20 : (top + bottom) // 2 + 20, left + 20 : right - 20
+        ].abs().mean() > 0.01
+        assert torch.equal(made[:, :3, :3], image[:, :3, :3])
+
+
 def test_missing_finders_and_missed_faces_are_told() -> None:
-    with pytest.raises(ConfigError, match="how faces are found"):
-        FaceBlur().check()
+    with pytest.raises(UnknownNameError, match="face finder"):
+        FaceBlur(FaceBlurConfig(finder="nobody")).check()
     with pytest.raises(ConfigError, match="strength must be between"):
         FaceBlurConfig(strength=0.0)
     image, boxes, points = group_picture()

@@ -18,7 +18,7 @@ from tests.conftest import random_picture
 from tests.methods.disguises import TINY, KnownFaces, group_picture, tiny_identity
 from veilkit.datasets.folder import load_folder
 from veilkit.errors import ConfigError, DataError
-from veilkit.experts.face_alignment import TEMPLATE
+from veilkit.experts.alignment import WIDE
 from veilkit.experts.finders import load_finder
 from veilkit.methods.disguise import PAPER, DisguiseConfig
 from veilkit.networks.identity_transforms import TransformConfig
@@ -214,7 +214,7 @@ def test_crops_are_aligned_by_the_finder_and_kept(tmp_path: Path) -> None:
     # Where the template has the tip of the nose, the crop has the picture's colour there.
     biggest = max(range(3), key=lambda i: (boxes[i][2] - boxes[i][0]) * (boxes[i][3] - boxes[i][1]))
     x, y = points[biggest, 2].tolist()
-    u, v = TEMPLATE[2] * 64
+    u, v = (64 / WIDE["five"].side * place for place in WIDE["five"].points[2])
     here = picture[:, int(y) - 2 : int(y) + 3, int(x) - 2 : int(x) + 3].mean((1, 2))
     there = crop[:, int(v) - 2 : int(v) + 3, int(u) - 2 : int(u) + 3].mean((1, 2))
     torch.testing.assert_close(here, there, atol=0.08, rtol=0)

@@ -69,7 +69,7 @@ def read_thresholds(file: Path) -> Thresholds:
 def over_chance(rate: float, chance: float) -> float:
     """How much of the way from chance to certainty a rate goes, in [0, 1].
 
-    >>> over_chance(0.55, 0.1), over_chance(0.05, 0.1)
+    >>> over_chance(0.75, 0.5), over_chance(0.05, 0.1)
     (0.5, 0.0)
     """
     if chance >= 1.0:

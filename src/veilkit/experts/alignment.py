@@ -1,21 +1,25 @@
 """Faces put upright: similarity transforms from points to a template, and pictures warped by them. Differentiable.
 
-Pixels are x, y from the left top corner of a picture: the middle of the first pixel is (0.5, 0.5).
+Pixels are x, y from the left top corner of a picture: the middle of the first pixel is (0.5, 0.5). Five points are
+the two eyes, the tip of the nose, the two corners of the mouth, each pair from the left of the picture to the right.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from veilkit.errors import DataError
+from veilkit.lookup import Lookup
 
 _LEFT_EYE, _RIGHT_EYE = (36, 37, 38, 39, 40, 41), (42, 43, 44, 45, 46, 47)
 _CHIP, _BORDER = 150, 0.25
+Beyond = Literal["zeros", "border"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,12 @@ class Template:
         if self.backwards:
             return inverse(similarity(places.expand_as(points), points))
         return similarity(points, places)
+
+    def misfit(self, landmarks: Tensor, side: int | None = None) -> Tensor:
+        """(N,): how far the aligned points lie from their places, root mean square, as a share of the side."""
+        side = side or self.side
+        shares = moved(self.chosen(landmarks), self.matrix(landmarks, side)) / side
+        return (shares - landmarks.new_tensor(self.points) / self.side).square().sum(-1).mean(-1).sqrt()
 
     def align(self, images: Tensor, landmarks: Tensor, side: int | None = None) -> Tensor:
         """(N, C, H, W) and their landmarks -> (N, C, side, side), upright; beyond the picture is black."""
@@ -96,6 +106,37 @@ CHIP_BY_EYES = Template(
 )
 """The same chip by the middles of the eyes alone, for detectors that give eyes, nose and corners of the mouth."""
 
+INNER = 0.75
+"""Share of a wide crop's side that ArcFace's own crop takes in its middle; the rest holds forehead and chin."""
+
+# Left, top and side, as shares of a wide crop's side. dlib's is the mean place of its chips over generated faces.
+VIEWS: Lookup[tuple[float, float, float]] = Lookup(
+    "view of a crop",
+    [
+        ("whole", (0.0, 0.0, 1.0)),
+        ("arcface", ((1 - INNER) / 2, (1 - INNER) / 2, INNER)),
+        ("dlib", (0.145, 0.255, 0.71)),
+    ],
+)
+
+
+def _widened(template: Template, name: str) -> Template:
+    """The template of a crop of the same side, of which the view `name` is what this one cuts."""
+    left, top, share = VIEWS[name]
+    points = tuple((left * template.side + share * x, top * template.side + share * y) for x, y in template.points)
+    return replace(template, points=points)
+
+
+WIDE: Lookup[Template] = Lookup(
+    "order of points",
+    [
+        ("five", _widened(ARCFACE, "arcface")),
+        ("dlib-5", _widened(CHIP, "dlib")),
+        ("68", _widened(ARCFACE, "arcface")),
+    ],
+)
+"""Crops that hold the whole face, from hairline to chin, by the order of a detector's points."""
+
 
 def similarity(points: Tensor, places: Tensor) -> Tensor:
     """The turn, scale and shift that take points (N, P, 2) nearest to places (P, 2) or (N, P, 2), as (N, 2, 3).
@@ -114,8 +155,9 @@ def similarity(points: Tensor, places: Tensor) -> Tensor:
 
 
 def inverse(matrix: Tensor) -> Tensor:
-    """(N, 2, 3) -> (N, 2, 3), the way back."""
-    back = torch.linalg.inv(matrix[..., :2])
+    """(N, 2, 3) -> (N, 2, 3), the way back; not finite where there is none."""
+    (a, b), (c, d) = (row.unbind(-1) for row in matrix[..., :2].unbind(-2))
+    back = torch.stack([d, -b, -c, a], -1).view(matrix[..., :2].shape) / (a * d - b * c)[..., None, None]
     return torch.cat([back, -back @ matrix[..., 2:]], -1)
 
 
@@ -124,8 +166,10 @@ def moved(points: Tensor, matrix: Tensor) -> Tensor:
     return points @ matrix[..., :2].transpose(-1, -2) + matrix[..., 2][..., None, :]
 
 
-def warp(images: Tensor, matrix: Tensor, size: tuple[int, int]) -> Tensor:
-    """(N, C, H, W) by (N, 2, 3), from picture to result -> (N, C, *size), bilinear; beyond the picture is 0.
+def warp(images: Tensor, matrix: Tensor, size: tuple[int, int], *, beyond: Beyond = "zeros") -> Tensor:
+    """(N, C, H, W) by (N, 2, 3), from picture to result -> (N, C, *size), bilinear.
+
+    beyond: what lies beyond the picture, 0 or its border, repeated.
 
     A picture that shrinks by k (rounded) is sampled k x k times per pixel and averaged. Each image is worked on by
     its own matrix alone.
@@ -137,13 +181,25 @@ def warp(images: Tensor, matrix: Tensor, size: tuple[int, int]) -> Tensor:
     out: list[Tensor | None] = [None] * len(images)
     for k in sorted(set(finer)):
         chosen = [place for place, each in enumerate(finer) if each == k]
-        sampled = F.grid_sample(
-            images[chosen], _grid(back[chosen], size, k, images.shape), mode="bilinear", align_corners=False
-        )
+        grid = _grid(back[chosen], size, k, images.shape).to(images.dtype)
+        sampled = F.grid_sample(images[chosen], grid, mode="bilinear", padding_mode=beyond, align_corners=False)
         for place, image in zip(chosen, F.avg_pool2d(sampled, k) if k > 1 else sampled, strict=True):
             out[place] = image
     found = [image for image in out if image is not None]
     return torch.stack(found) if found else images.new_zeros(0, images.shape[1], *size)
+
+
+def view(crops: Tensor, name: str) -> Tensor:
+    """What an expert that is used to other crops is shown of wide ones (N, 3, S, S); gradients pass."""
+    left, top, share = VIEWS[name]
+    if share == 1.0:
+        return crops
+    across = share * crops.shape[2]
+    side = max(1, round(across))
+    scale = side / across
+    shift = -torch.tensor([left, top]) * crops.shape[2] * scale
+    matrix = torch.cat([scale * torch.eye(2), shift[:, None]], 1).to(crops.device)
+    return warp(crops, matrix.expand(len(crops), 2, 3), (side, side), beyond="border")
 
 
 def _grid(back: Tensor, size: tuple[int, int], k: int, shape: torch.Size) -> Tensor:

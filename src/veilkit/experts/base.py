@@ -20,6 +20,7 @@ from veilkit.experts.preprocessing import Preprocessing
 
 Kind = Literal["embedder", "detector", "predictor"]
 Origin = Literal["built-in", "user", "file"]
+PointOrder = Literal["five", "dlib-5", "68"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +97,15 @@ class Embedder(Expert, Protocol):
 class Detections:
     """What was found in one image. boxes: (K, 4) as left, top, right, bottom in pixels. scores: (K,) in [0, 1].
 
-    points: (K, P, 2) as x, y in pixels, P being 0 for a detector without points.
+    points: (K, P, 2) as x, y in pixels, P being 0 for a detector without points. order: which points they are: `five`
+    (eyes, tip of the nose, corners of the mouth, each pair from the left of the picture), `dlib-5` (corners of the
+    eyes and base of the nose, see `DlibDetector`) or `68` (iBUG).
     """
 
     boxes: Tensor
     scores: Tensor
     points: Tensor
+    order: PointOrder = "five"
 
     def largest(self) -> int | None:
         """Which box is the largest; None where nothing was found."""

@@ -12,12 +12,21 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from veilkit.errors import ConfigError
-from veilkit.experts.base import Detections, Detector, ExpertInfo, Predictor, check_images, refuse_gradient
+from veilkit.experts.base import (
+    Detections,
+    Detector,
+    ExpertInfo,
+    PointOrder,
+    Predictor,
+    check_images,
+    refuse_gradient,
+)
 from veilkit.experts.digest import file_sha256
 from veilkit.experts.dlib_models import LICENCES, POINTS_5, POINTS_68, dlib_model, import_dlib
 
 Count = Literal[5, 68]
 _MODELS: dict[Count, str] = {5: POINTS_5, 68: POINTS_68}
+_ORDERS: dict[Count, PointOrder] = {5: "dlib-5", 68: "68"}
 
 
 class DlibDetector(Detector):
@@ -69,6 +78,10 @@ class DlibDetector(Detector):
         found = [self._shape(pixels, self._rectangle(box)) for pixels, box in pairs]
         return torch.stack(found) if found else torch.zeros(0, self._points, 2)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Worker processes load dlib's parts themselves; they cannot be sent."""
+        return {**self.__dict__, "_loaded": None}
+
     def _detect_one(self, pixels: NDArray[np.uint8]) -> Detections:
         _, detector, _, _ = self._parts()
         found, margins, _ = detector.run(pixels, self._enlarged, self._threshold)
@@ -79,6 +92,7 @@ class DlibDetector(Detector):
             points=torch.stack([self._shape(pixels, r) for r in found])
             if len(found)
             else torch.zeros(0, self._points, 2),
+            order=_ORDERS[self._points],
         )
 
     def _rectangle(self, box: list[float]) -> Any:

@@ -55,6 +55,11 @@ class FaceAttributePredictor(Predictor):
         return self._info
 
     @property
+    def feature_dim(self) -> int:
+        """D, the length of `features`."""
+        return self._network.config.hidden
+
+    @property
     def classes(self) -> tuple[str, ...]:
         """Names of the expressions, in the order of the prediction."""
         return self._network.config.expressions

@@ -13,9 +13,10 @@ from torch import Tensor
 from veilkit.checkpoint import load_checkpoint, save_checkpoint
 from veilkit.configs import as_dict, check_range, digest, with_settings
 from veilkit.errors import ConfigError
-from veilkit.experts import Embedder, load_expert
+from veilkit.experts import Embedder
+from veilkit.experts.alignment import WIDE, warp
 from veilkit.experts.base import Detector
-from veilkit.experts.face_alignment import misfit, similarity, warped
+from veilkit.experts.supervisors import load_identity, load_utility
 from veilkit.methods.disguise_model import DisguiseModel
 from veilkit.methods.face_method import Changed, FaceMethod, FoundFace, digest_text, found_faces
 from veilkit.methods.face_pasting import colour_matched, feather, paste
@@ -73,8 +74,10 @@ class DisguiseConfig(DisguiseTrainingConfig):
 
 
 PAPER = DisguiseConfig()
-# Made for about three hours on two cores, and for an identity expert of 128 numbers, as dlib's.
+# Made for about three hours on two cores, and for dlib's identity expert of 128 numbers.
 SMALL = DisguiseConfig(
+    identity=("dlib",),
+    views=("dlib",),
     transform=TransformConfig(dim=128, mlp=(512, 256), ved=(256, 256), latent=128),
     swapper=SwapperConfig(size=112, width=16, blocks=6, dim=128),
     critics=CriticsConfig(width=16, layers=3),
@@ -160,7 +163,7 @@ class Disguise(FaceMethod[DisguiseConfig]):
         from veilkit.training.disguise import train_disguise  # only who trains pays for these imports
 
         identity = self._identity_experts()
-        utility = self._utility or tuple(load_expert(name) for name in self.config.utility)
+        utility = self._utility or tuple(load_utility(name) for name in self.config.utility)
         trained = train_disguise(
             split, self.config, identity=identity, utility=utility, finder=self.finder, work_dir=work_dir
         )
@@ -301,24 +304,25 @@ class Disguise(FaceMethod[DisguiseConfig]):
         return IdentityEncoder(experts, self.config.transform.dim, ensemble, views=self.config.views)
 
     def _identity_experts(self) -> tuple[Embedder, ...]:
-        return self._identity or tuple(load_expert(name) for name in self.config.identity)
+        return self._identity or tuple(load_identity(name) for name in self.config.identity)
 
-    def _alignment(self, face: FoundFace) -> Any:
+    def _alignment(self, face: FoundFace) -> Tensor | str:
         """The matrix (2, 3) from the picture to the crop, or why there is none."""
         if face.side < self.config.least_side:
             return TOO_SMALL
         size = self.config.swapper.size
         if face.points is None:
             return NOT_ALIGNED
-        matrix = similarity(face.points, size)
-        fits = abs(float(matrix[0, 0])) + abs(float(matrix[0, 1])) > 1e-6
-        if not fits or not misfit(face.points, matrix, size) <= self.config.most_misfit:
+        template, points = WIDE[face.order], face.points[None]
+        matrix = template.matrix(points, size)[0]
+        fits = bool(matrix.isfinite().all()) and float(matrix[0, :2].abs().sum()) > 1e-6
+        if not fits or float(template.misfit(points)) > self.config.most_misfit:
             return NOT_ALIGNED
         return matrix
 
-    def _crop(self, picture: Tensor, matrix: Any) -> Tensor:
+    def _crop(self, picture: Tensor, matrix: Tensor) -> Tensor:
         size = self.config.swapper.size
-        return warped(picture, matrix, (size, size)).clamp(0, 1)
+        return warp(picture[None], matrix[None], (size, size), beyond="border")[0].clamp(0, 1)
 
     @torch.no_grad()
     def _identity_of(self, crop: Tensor) -> Tensor:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -77,9 +76,8 @@ class FaceReplace(FaceMethod[FaceReplaceConfig]):
         left, top, right, bottom = face.box
         # Same middle, no narrower in either direction, and large enough that the feathered edge lies outside.
         scale = _OUTSIDE * min((box[2] - box[0]) / (right - left), (box[3] - box[1]) / (bottom - top))
-        middle = np.array([(box[0] + box[2]) / 2, (box[1] + box[3]) / 2])
-        here = np.array([(left + right) / 2, (top + bottom) / 2])
-        matrix = np.concatenate([scale * np.eye(2), (middle - scale * here)[:, None]], axis=1)
+        x, y = (box[0] + box[2] - scale * (left + right)) / 2, (box[1] + box[3] - scale * (top + bottom)) / 2
+        matrix = torch.tensor([[scale, 0, x], [0, scale, y]], dtype=torch.float64)
         return Changed(paste(picture, made, matrix, feather(made.shape[1])), "replaced")
 
 

@@ -8,20 +8,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from veilkit.configs import as_dict, digest
-from veilkit.experts.base import Detections, Detector
+from veilkit.experts.base import Detections, Detector, PointOrder
 from veilkit.experts.finders import FaceSettings, load_finder
 from veilkit.methods.base import Method
 from veilkit.methods.face_pasting import Box, hidden, pixelated
 from veilkit.rng import Randomness
 from veilkit.types import Guarantee, ImageBatch, Release
 
-Floats = NDArray[np.float64]
 _CELLS = 8  # of a picture in which no face was found, along its shorter side
 _OVERLAP = 0.3  # of two boxes (intersection over union), from which on they are one face
 
@@ -34,13 +31,15 @@ MISSED = "a face that only the second finder saw: hidden"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundFace:
-    """box: left, top, right, bottom in pixels. points: (5, 2), or None from a finder without. number: in its picture.
+    """box: left, top, right, bottom in pixels. points: float64 (P, 2), or None from a finder without.
 
-    person: who is in the picture, if that is known and this is its largest face.
+    order: which points they are (see `Detections`). number: of the face in its picture. person: who is in the
+    picture, if that is known and this is its largest face.
     """
 
     box: Box
-    points: Floats | None
+    points: Tensor | None
+    order: PointOrder
     number: int
     person: str | None
 
@@ -183,10 +182,10 @@ def found_faces(found: Detections, person: str | None) -> list[FoundFace]:
         box = boxes[place]
         if _area(box) <= 0 or any(_overlap(box, face.box) > _OVERLAP for face in chosen):
             continue
-        points = found.points[place].double().numpy() if found.points.shape[1:] == (5, 2) else None
-        if points is not None and not np.isfinite(points).all():
-            points = None
-        chosen.append(FoundFace(box, points, len(chosen), person if not chosen else None))
+        points = found.points[place].double()
+        known = len(points) in (5, 68) and bool(points.isfinite().all())
+        whose = None if chosen else person
+        chosen.append(FoundFace(box, points if known else None, found.order, len(chosen), whose))
     return chosen
 
 

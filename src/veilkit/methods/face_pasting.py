@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import torch
 import torch.nn.functional as F
-from numpy.typing import NDArray
 from torch import Tensor
 
-from veilkit.experts.face_alignment import inverse, warped
+from veilkit.experts.alignment import inverse, moved, warp
 
-Floats = NDArray[np.float64]
 Box = tuple[float, float, float, float]
 _MIDDLE, _RADII = (0.5, 0.53), (0.42, 0.45)  # of the ellipse in a crop, x and y, as shares: hairline to chin
 _SOLID = 0.8  # share of its radius in which the new face covers the old one fully
@@ -40,19 +37,20 @@ def colour_matched(made: Tensor, wanted: Tensor, mask: Tensor) -> Tensor:
     return ((made - mean) * (width / spread.clamp(min=1e-3)).clamp(0.5, 2.0) + goal).clamp(0, 1)
 
 
-def paste(picture: Tensor, made: Tensor, matrix: Floats, mask: Tensor) -> Tensor:
+def paste(picture: Tensor, made: Tensor, matrix: Tensor, mask: Tensor) -> Tensor:
     """A picture (3, H, W) with the crop `made` (3, S, S) laid over it where `mask` (S, S) is not 0.
 
     matrix: (2, 3), from the picture to the crop. Where the mask is 0, values stay as they are to the last bit.
     """
     back, side = inverse(matrix), made.shape[1]
-    corners = np.array([(0, 0), (side, 0), (0, side), (side, side)], np.float64) @ back[:, :2].T + back[:, 2]
-    rows, columns = _inside(picture, (*corners.min(axis=0), *corners.max(axis=0)))
+    corners = moved(back.new_tensor([(0, 0), (side, 0), (0, side), (side, side)]), back)
+    left, top, right, bottom = *corners.amin(0).tolist(), *corners.amax(0).tolist()
+    rows, columns = _inside(picture, (left, top, right, bottom))
     height, width = rows.stop - rows.start, columns.stop - columns.start
     if height < 1 or width < 1:
         return picture
-    shifted = np.concatenate([back[:, :2], back[:, 2:] - np.array([[columns.start], [rows.start]])], axis=1)
-    laid = warped(torch.cat([made, mask[None]]), shifted, (height, width))
+    shifted = torch.cat([back[:, :2], back[:, 2:] - back.new_tensor([[columns.start], [rows.start]])], 1)
+    laid = warp(torch.cat([made, mask[None]])[None], shifted[None], (height, width), beyond="border")[0]
     alpha, part = laid[3:], picture[:, rows, columns]
     result = picture.clone()
     result[:, rows, columns] = torch.where(alpha > 0, part.lerp(laid[:3], alpha).clamp(0, 1), part)

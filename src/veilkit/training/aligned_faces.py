@@ -13,12 +13,13 @@ from PIL import Image, ImageOps
 from torch import Tensor
 
 from veilkit.errors import DataError
-from veilkit.experts.base import Detections, Detector
-from veilkit.experts.face_alignment import similarity, warped
+from veilkit.experts.alignment import WIDE, warp
+from veilkit.experts.base import Detector
 from veilkit.progress import Progress
 from veilkit.types import Record, Split
 
 _NONE = ".none"  # marks a picture in which no face was found
+_PLACES = repr([(order, template.points) for order, template in WIDE.items()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +35,8 @@ def align_faces(
 ) -> FaceCrops:
     """The largest face of each picture, `size` pixels a side. What `folder` already holds is not made again.
 
-    Crops are named by a hash of picture, finder and size, so that a changed picture is aligned anew. They are as
-    private as the pictures.
+    Crops are named by a hash of picture, finder, size and templates, so that a changed picture is aligned anew. They
+    are as private as the pictures.
     """
     folder.mkdir(parents=True, exist_ok=True)
     records: list[Record] = []
@@ -56,30 +57,23 @@ def _crop(file: Path, finder: Detector, size: int, folder: Path) -> tuple[str, b
         data = file.read_bytes()
     except OSError as error:
         raise DataError(f"{file.name}: cannot be read: {error.strerror}") from None
-    stem = hashlib.sha256(f"{finder.info.fingerprint} {size}\0".encode() + data).hexdigest()[:32]
+    stem = hashlib.sha256(f"{finder.info.fingerprint} {size} {_PLACES}\0".encode() + data).hexdigest()[:32]
     for suffix in (".png", _NONE):
         if (folder / (stem + suffix)).exists():
             return stem + suffix, True
     image = read_picture(file)
     found = finder.detect(image[None])[0]
-    place = largest(found)
+    place = found.largest()
     if place is None:
         (folder / (stem + _NONE)).touch()
         return stem + _NONE, False
-    crop = warped(image, similarity(found.points[place].double().numpy(), size), (size, size))
+    matrix = WIDE[found.order].matrix(found.points[place][None].double(), size)
+    crop = warp(image[None], matrix, (size, size), beyond="border")[0]
     pixels = (crop * 255).round().clamp(0, 255).byte().permute(1, 2, 0).contiguous().numpy()
     draft = folder / f"{stem}.part"
     Image.fromarray(pixels).save(draft, "PNG")
     draft.replace(folder / f"{stem}.png")
     return f"{stem}.png", False
-
-
-def largest(found: Detections) -> int | None:
-    """The position of the largest face; None where there is none."""
-    if not len(found.boxes):
-        return None
-    sides = (found.boxes[:, 2:] - found.boxes[:, :2]).clamp(min=0)
-    return int((sides[:, 0] * sides[:, 1]).argmax())
 
 
 def read_picture(file: Path) -> Tensor:

@@ -144,7 +144,7 @@ def _facts(
     facts = {
         **{name: known[name] for name in sorted(own)},
         "identity": encoder.fingerprint,
-        "utility": [expert.info.fingerprint for expert in utility],
+        "utility": [f"{expert.name} {expert.info.fingerprint}" for expert in utility],
         "finder": finder.info.fingerprint,
         "data": hashlib.sha256(records.encode("utf-8", "surrogateescape")).hexdigest(),
     }

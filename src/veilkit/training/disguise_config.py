@@ -16,11 +16,11 @@ from veilkit.networks.swapper import SwapperConfig
 class DisguiseTrainingConfig(FaceSettings):
     """The defaults are the paper's, and SimSwap's where it is silent (weights of reconstruction and matching).
 
-    identity: experts (a name of `veilkit experts list` or a .safetensors file) that say who somebody is; gradients
-    must pass through them. views: the part of a crop that each is used to: `arcface`, `dlib` or `whole`; one is for
-    all. A single expert whose features have transform.dim numbers is the identity; otherwise an ensemble joins them.
-    utility: experts whose features must stay, shown the whole crop; utility_weights: of each. finder, second, hide,
-    unfound: see `FaceSettings`; the training needs only the finder.
+    identity: experts (of `veilkit experts list`, `faces.FACE_EMBEDDERS` or a .safetensors file) that say who somebody
+    is; gradients must pass through them. views: the part of a crop that each is used to: `arcface`, `dlib` or
+    `whole`; one is for all. A single expert whose features have transform.dim numbers is the identity; otherwise an
+    ensemble joins them. utility: experts (also of `faces.PREDICTORS`) whose features must stay, shown the whole crop;
+    utility_weights: of each. finder, second, hide, unfound: see `FaceSettings`; the training needs only the finder.
     transform, swapper, critics: the networks. id_weight .. kld_weight: of the losses. gan: `hinge`, or `log` as
     printed.
     swapper_steps, joint_steps: of the two phases; ensemble_steps: before them, where experts are joined. batch, rate:

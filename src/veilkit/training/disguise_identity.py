@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from veilkit.errors import ConfigError
+from veilkit.experts.alignment import VIEWS, view
 from veilkit.experts.base import Embedder
-from veilkit.experts.face_alignment import VIEWS, view
 from veilkit.networks.identity_transforms import Ensemble, geometry_loss
 from veilkit.rng import Randomness
 from veilkit.training.fitting import FitConfig, fit_network, seeded
@@ -27,7 +27,7 @@ _PAIRS = 64  # pictures whose cosines are compared at once
 class IdentityEncoder:
     """h_Z: crops (N, 3, S, S) in [0, 1] to identities (N, dim) of length 1; gradients reach the crops.
 
-    experts: each owns its resize. views: what part of a crop each is shown (see `face_alignment.VIEWS`); one is for
+    experts: each owns its resize. views: what part of a crop each is shown (see `alignment.VIEWS`); one is for
     all of them. ensemble: None where a single expert's features are the identity.
     """
 
