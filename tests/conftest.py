@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
+
+# Importing pymilvus shuts down all log handlers there are, and absl (which dp-accounting imports) then closes the
+# stream that pytest had put in place of standard error. Before absl it finds nothing to shut down.
+with suppress(ImportError):
+    importlib.import_module("pymilvus")
 
 torch.set_num_threads(1)
 
