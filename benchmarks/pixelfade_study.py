@@ -272,12 +272,16 @@ def _kept(ours: Mapping[str, Any], other: str = "") -> list[dict[str, Any]]:
 def _outline(cells: Mapping[str, Any]) -> dict[str, Any] | None:
     """The row of where people stand by a network that learned it, where all of it was measured."""
     row = _apart(cells, "outlines", "AUC beyond place")
-    return row and {
+    if row is None:
+        return None
+    at_floor = cells["outlines"][f"{OURS} - {FLOOR}"][1] <= 0
+    word = "nobody's outline is told from ours any better than from noise alone" if at_floor else ""
+    return {
         **row,
         "id": "pixelfade-outline",
         "claim": "Outline by a network, beyond place: AUC of person against background, ours minus the less of paper "
         "and released, upper bound",
-        "note": "; ".join([row["note"], *_unmarked(cells)]),
+        "note": "; ".join(filter(None, [word, row["note"], *_unmarked(cells)])),
     }
 
 
