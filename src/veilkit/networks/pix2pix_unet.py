@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import cast
+from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 from veilkit.errors import ConfigError, DataError
 
 _STD = 0.02  # of all first weights, in pix2pix and in PrivacyReID's released code
+_SLOPE = 0.2  # of the leaky rectifiers
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +20,18 @@ class Pix2PixConfig:
     """width: channels after the first layer (ngf); they double from layer to layer, up to `widest` times width.
 
     depth: how many times the picture is halved. The paper's 7 take 256 x 128 down to 2 x 1.
+    start: first weights, pix2pix's ("normal": N(0, 0.02)) or those that keep the signal's size from layer to layer
+    ("he"), from which a short training gets further.
     """
 
     width: int = 64
     depth: int = 7
     widest: int = 8
+    start: Literal["normal", "he"] = "normal"
 
     def __post_init__(self) -> None:
+        if self.start not in ("normal", "he"):
+            raise ConfigError(f"start must be normal or he, but got {self.start!r}")
         if min(self.width, self.widest) < 1 or self.depth < 2:
             raise ConfigError(f"a generator needs positive widths and at least 2 halvings, but got {self}")
 
@@ -54,6 +61,8 @@ class Pix2PixUNet(nn.Module):
         )
         self.answer = nn.Sequential(nn.ReLU(), nn.ConvTranspose2d(2 * widths[0], 3, 4, 2, 1), nn.Tanh())
         start_normal(self)
+        if config.start == "he":
+            _start_he(self)
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def forward(self, images: Tensor) -> Tensor:
@@ -87,9 +96,22 @@ def start_normal(network: nn.Module) -> None:
             nn.init.zeros_(layer.bias)
 
 
+def _start_he(network: nn.Module) -> None:
+    """First weights of all convolutions after He et al. (2015), N(0, 2 / values that an output is a sum of)."""
+    for layer in network.modules():
+        if isinstance(layer, nn.Conv2d):
+            nn.init.kaiming_normal_(layer.weight, a=_SLOPE)
+        elif isinstance(layer, nn.ConvTranspose2d):
+            # At stride 2 a quarter of the 4 x 4 kernel meets each output pixel.
+            summed = (
+                layer.in_channels * layer.kernel_size[0] * layer.kernel_size[1] / (layer.stride[0] * layer.stride[1])
+            )
+            nn.init.normal_(layer.weight, 0.0, math.sqrt(2 / summed))
+
+
 def _down(into: int, out: int, *, active: bool, normed: bool) -> nn.Sequential:
     """Halves the maps. The first one sees the picture itself; the last has too few pixels for a norm."""
-    layers: list[nn.Module] = [nn.LeakyReLU(0.2)] if active else []
+    layers: list[nn.Module] = [nn.LeakyReLU(_SLOPE)] if active else []
     layers.append(nn.Conv2d(into, out, 4, 2, 1, bias=False))
     return nn.Sequential(*layers, nn.BatchNorm2d(out)) if normed else nn.Sequential(*layers)
 
