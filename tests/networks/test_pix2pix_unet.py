@@ -44,6 +44,21 @@ def test_pictures_in_pictures_out(config: Pix2PixConfig, size: tuple[int, int]) 
     assert made.max() - made.min() > 0.5
 
 
+def test_first_weights_after_he_keep_the_size_of_a_signal() -> None:
+    """A rectifier halves the mean square of a centred signal: a layer has to double it."""
+    torch.manual_seed(0)
+    for layer in Pix2PixUNet(Pix2PixConfig(16, 4, start="he")).modules():
+        if isinstance(layer, (nn.Conv2d, nn.ConvTranspose2d)):
+            with torch.no_grad():
+                made = layer(torch.randn(4, layer.in_channels, 32, 32))[:, :, 2:-2, 2:-2]  # away from the padding
+            assert made.square().mean().item() == pytest.approx(2.0, rel=0.15)
+
+
+def test_unknown_first_weights_are_refused() -> None:
+    with pytest.raises(ConfigError, match="normal or he, but got 'zero'"):
+        Pix2PixConfig(start="zero")  # type: ignore[arg-type]
+
+
 def test_first_weights_are_normal() -> None:
     torch.manual_seed(0)
     for network in (Pix2PixUNet(Pix2PixConfig(16, 4)), PatchGan(PatchGanConfig(16, 3))):
