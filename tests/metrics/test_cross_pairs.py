@@ -49,6 +49,7 @@ def test_a_draw_counts_a_pair_as_often_as_its_people() -> None:
     """Everybody drawn twice is everybody; one person drawn alone has no impostor pair."""
     similar, who = some(people=6, shots=2)
     pairs = CrossPairs.of(similar, who)
+
     class Twice:
         def multinomial(self, count, chances, size):
             return np.full((size, count), 2)

@@ -1,8 +1,8 @@
-"""Inversion of embeddings: from a recogniser's view of a protected face to its view of the original (Disguise, 5e)."""
+"""Inversion of embeddings: from a recogniser's view of a protected face to its view of the original."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
@@ -92,8 +92,9 @@ class EmbeddingInversion(Attack):
     """Learns on other people where a recogniser sees the original of a face that it sees protected.
 
     No picture is recovered, and none is needed: who can guess the embedding can search with it. "rank-1": the very
-    original is found by the guess. "person rank-1": the person, by other originals. "TPR at FPR": pairs of a guess and
-    another original of the person that are accepted, at a threshold for guesses and originals of different people.
+    original is found by the guess. "person rank-1": the person, by other originals. "TPR at FPR": pairs of a guess
+    and another original of the person that are accepted, with a threshold set on guesses and originals of
+    different people (Disguise, Figure 5e).
 
     Gates: where nothing is protected it must find half of what the recogniser does; its loss must have levelled off.
     """

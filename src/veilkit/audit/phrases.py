@@ -58,8 +58,8 @@ PHRASES: dict[str, Phrase] = {
     "stolen_decoder": _undone("Pictures decoded", "who stole the secret decoder", "recovers the originals with it"),
     "embedding_inversion": Phrase(
         "Embeddings inverted",
-        "An attacker whose network learned on other people how protection moves embeddings guesses the original's; by "
-        "{value} of the guesses{interval} {judge} finds the very original",
+        "An attacker whose network learned on other people how protection moves embeddings guesses the original's; "
+        "by {value} of the guesses{interval} {judge} finds the very original",
     ),
     "feature_decoder": _undone(
         "Pictures decoded from features",

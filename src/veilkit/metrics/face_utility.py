@@ -48,7 +48,7 @@ def expression_agreement(found: Array, truth: Array) -> Array:
     """(N,) 1 where two sets of scores (N, classes) name the same expression, else 0."""
     if found.shape != truth.shape or truth.ndim != 2:
         raise DataError(f"expected two sets of scores (N, classes), but got {found.shape} and {truth.shape}")
-    return (found.argmax(1) == truth.argmax(1)).astype(np.float64)
+    return np.asarray(found.argmax(1) == truth.argmax(1), dtype=np.float64)
 
 
 def _direction(gaze: Array) -> Array:

@@ -27,8 +27,8 @@ class TransformConfig:
     supplement's Table 9, and what others had proposed before). dim: length of an identity vector.
 
     mlp: widths between input and output of the MLP. ved: widths of the VED's encoder and decoder. latent: its latent
-    length. noise: scale of the Laplace noise at inference (the paper's beta for `mlp` and `noise`, alpha for `ved`). The defaults
-    are the supplement's sizes and the scale of its example.
+    length. noise: scale of the Laplace noise at inference (the paper's beta for `mlp` and `noise`, alpha for `ved`).
+    The defaults are the supplement's sizes and the scale of its example.
     """
 
     kind: Kind = "ved"

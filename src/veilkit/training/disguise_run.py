@@ -137,7 +137,7 @@ class DisguiseRun:
         )  # fmt: skip
 
     def _training_noise(self, count: int) -> Tensor | None:
-        """Gaussian for the VED, Laplace of the configured scale for the MLP and for noise alone; a function of the step alone."""
+        """Gaussian for the VED, Laplace of the configured scale otherwise; a function of the step alone."""
         config = self.config.transform
         node = self._rng.child("noise", self.done)
         if config.kind == "ved":
