@@ -3,10 +3,10 @@
     python benchmarks/disguise_groups.py [--model MODEL]
 
 Group photos of generated people, whose faces are known. The first finder knows all of them but some that are kept
-from it; the second knows all. A face counts as dealt with if its middle was changed; the report is right for a picture
-if it tells exactly the planted faces as missed, and all others as swapped or hidden. Without a model the networks have
-random weights, which makes no difference to who is found. Where the extra and the weights are there, real finders
-(dlib first, YuNet second) are tried too, without a bar. --quick is a trial in small that records nothing.
+from it; the second knows all. A face counts as dealt with if its middle was changed; a report is right if it tells
+exactly the planted faces as missed, and all others as swapped or hidden. Without a model the networks have random
+weights, which makes no difference to who is found. Where the extra and the weights are there, real finders (dlib
+first, YuNet second) are tried too, without a bar. --quick is a trial in small that records nothing.
 """
 
 from __future__ import annotations
@@ -174,8 +174,8 @@ def main() -> None:
             note=f"{found['swapped']} swapped, the others hidden", **about,
         )  # fmt: skip
         record(
-            id="disguise-groups-report", claim="Disguise, group photos: pictures whose report names exactly the faces "
-            "that the first finder missed", figure=round(100 * found["right reports"] / found["pictures"], 2),
+            id="disguise-groups-report", claim="Disguise, group photos: pictures whose report names exactly the "
+            "faces that the first finder missed", figure=round(100 * found["right reports"] / found["pictures"], 2),
             bar="== 100", unit="%", note=f"{found['told missed']} told, {found['planted']} planted", **about,
         )  # fmt: skip
     try:

@@ -2,10 +2,10 @@
 
     VEILKIT_DATA=... python benchmarks/disguise_study.py --model MODEL [--model OTHER]
 
-takes hours on two cores; stopped, it goes on with the same command. Needs the research data, a trained model (again for
-ones with another transform), and the judges' weights beside the data or in $VEILKIT_WEIGHTS. Releases, cells and sheets
-of pictures stay in runs/disguise, the tables go to benchmarks/results/disguise.md. With --so-far nothing is computed:
-rows and the tables of docs/ are written of the cells that are there.
+takes hours on two cores; stopped, it goes on with the same command. Needs the research data, a trained model (again
+for ones with another transform), and the judges' weights beside the data or in $VEILKIT_WEIGHTS. Releases, cells and
+sheets of pictures stay in runs/disguise, the tables go to benchmarks/results/disguise.md. With --so-far nothing is
+computed: rows and the tables of docs/ are written of the cells that are there.
 """
 
 from __future__ import annotations
@@ -130,13 +130,13 @@ def _recognised(cells: Mapping[str, Any]) -> list[dict[str, Any]]:
         note = "; ".join(f"{name_of(name)} {_percent(cell['TPR'][key])}" for name, cell in verified.items())
         value = verified[MAIN]["TPR"][key][0] / rate
         found.append(
-            _row(f"tpr-{key}", f"TPR at FPR {key} by {JUDGE}, which took no part in training, as a multiple of the FPR "
-                 f"({MAIN})", value, "<= 3", "x FPR", 3, f"TPR in %: {note}")
+            _row(f"tpr-{key}", f"TPR at FPR {key} by {JUDGE}, which took no part in training, as a multiple of the "
+                 f"FPR ({MAIN})", value, "<= 3", "x FPR", 3, f"TPR in %: {note}")
         )  # fmt: skip
     key, far = f"{RATES[0]:g}", verified[MAIN]["farthest"]
     found.append(
-        _row("farthest", f"farthest match: pairs of one person less alike than all but {key} of strangers, as a multiple "
-             f"of that share ({MAIN})", far[key][0] / RATES[0], "<= 3", "x", 3,
+        _row("farthest", f"farthest match: pairs of one person less alike than all but {key} of strangers, as a "
+             f"multiple of that share ({MAIN})", far[key][0] / RATES[0], "<= 3", "x", 3,
              "; ".join(f"{name_of(name)} {_percent(cell['farthest'][key])} %" for name, cell in verified.items()))
     )  # fmt: skip
     return found
@@ -158,7 +158,7 @@ def _inverted(cells: Mapping[str, Any]) -> list[dict[str, Any]]:
     pairs = {"transforms": ("opp - mlp", "mlp - ved"), "noise": tuple(p for p in order if "@" in p)}
     claims = {
         "transforms": "inverted TPR ved < mlp < opp: least sure difference, lower end of its interval",
-        "noise": "more noise, less inversion: from the least to the most noise, the least sure difference's lower end",
+        "noise": "more noise, less inversion: from least to most noise, lower end of the least sure difference",
     }
     for name, chosen in pairs.items():
         there = {pair: order[pair][key] for pair in chosen if pair in order}
@@ -191,8 +191,8 @@ def _kept(cells: Mapping[str, Any]) -> list[dict[str, Any]]:
             if "mean" in cell[kind]
         )
         found.append(
-            _row(f"kept-{kind}", f"{kind} kept better than by blur, pixelation and random replacement: the least sure "
-                 f"advantage, lower end of its interval, by {utility[MAIN][kind]['judge']}", worst, "> 0",
+            _row(f"kept-{kind}", f"{kind} kept better than by blur, pixelation and random replacement: the least "
+                 f"sure advantage, lower end of its interval, by {utility[MAIN][kind]['judge']}", worst, "> 0",
                  UNITS[kind], 3, beside)
         )  # fmt: skip
     return found
@@ -206,8 +206,8 @@ def _taught(cells: Mapping[str, Any]) -> list[dict[str, Any]]:
     note = "; ".join(f"{name_of(name)} {with_interval(cell['mean'], 2)} %" for name, cell in taught.items())
     truth = f"the truth are landmarks of {taught[MAIN]['truth']} on the originals; {note}"
     return [
-        _row("taught-original", "a landmark network trained on disguised faces alone: error as a multiple of that of one "
-             "trained on originals", taught[MAIN]["ratio"][0], "<= 1.35", "x", 3,
+        _row("taught-original", "a landmark network trained on disguised faces alone: error as a multiple of that of "
+             "one trained on originals", taught[MAIN]["ratio"][0], "<= 1.35", "x", 3,
              f"{with_interval(taught[MAIN]['ratio'], 2)}; {truth}"),
         _row("taught-blur", "the same as a share of the error of one trained on blurred faces",
              taught[MAIN]["mean"][0] / taught["blur"]["mean"][0], "< 1", "x", 3, truth),
