@@ -45,7 +45,8 @@ TPR = {"original": 0.95, "stranger": 0.01, "blur": 0.4, "pixelate": 0.2, "replac
        "ved": 0.02}  # fmt: skip
 CELLS: dict[str, Any] = {
     "pictures": {
-        "pictures": 90, "people": 40, "public people": 30, "trained together": {"opp": False, "mlp": False, "ved": True},
+        "pictures": 90, "people": 40, "public people": 30,
+        "trained together": {"opp": False, "mlp": False, "ved": True},
     },
     **{f"verified/{name}/{JUDGE}": recognised(TPR[name]) for name in ROWS},
     **{f"inverted/{name}/{JUDGE}": inverted(0.3) for name in CONFIG.inverted},

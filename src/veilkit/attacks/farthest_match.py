@@ -66,4 +66,4 @@ class FarthestMatch(Attack):
 
 
 def _unit(features: Features) -> Features:
-    return features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), _TINY)
+    return np.asarray(features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), _TINY))

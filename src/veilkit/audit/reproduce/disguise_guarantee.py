@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from torch import Tensor
 
 from veilkit.methods.disguise import Disguise
+from veilkit.methods.identity_channel import ChannelKind
 from veilkit.privacy import make_mechanism, unit
 from veilkit.privacy.auditor import antipodal, identification
 from veilkit.rng import Randomness
 from veilkit.types import Guarantee
 
 _CANDIDATES = 64
-_SOUND = "privunit"
+_SOUND: ChannelKind = "privunit"
 
 
 def guarantees(method: Disguise, identities: Tensor, *, epsilon: float, draws: int, seed: int) -> dict[str, Any]:
@@ -23,7 +25,7 @@ def guarantees(method: Disguise, identities: Tensor, *, epsilon: float, draws: i
     For the sound channel also the lower bounds on epsilon that two attacks on the injected vector show in `draws`
     releases: naming one of the given people's identities (N, D), and telling a vector from its opposite.
     """
-    sound = method.reconfigured(None, {"channel": _SOUND, "epsilon": epsilon})
+    sound = _under(method, _SOUND, epsilon)
     dimension = method.config.transform.dim
     mechanism = make_mechanism(_SOUND, dimension=dimension, epsilon=epsilon, delta=0.0)
     named = identification(
@@ -32,7 +34,7 @@ def guarantees(method: Disguise, identities: Tensor, *, epsilon: float, draws: i
     )  # fmt: skip
     apart = antipodal(mechanism.release, dimension=dimension, delta=0.0, draws=draws)
     return {
-        "paper": _told(method.reconfigured(None, {"channel": "paper", "epsilon": None}).guarantee()),
+        "paper": _told(_under(method, "paper", None).guarantee()),
         _SOUND: {
             **_told(sound.guarantee()),
             "epsilon measured": max(named.epsilon, apart.epsilon),
@@ -40,6 +42,10 @@ def guarantees(method: Disguise, identities: Tensor, *, epsilon: float, draws: i
             "draws": draws,
         },
     }
+
+
+def _under(method: Disguise, channel: ChannelKind, epsilon: float | None) -> Disguise:
+    return Disguise(replace(method.config, channel=channel, epsilon=epsilon, delta=0.0), method.model)
 
 
 def _told(said: Guarantee) -> dict[str, Any]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from veilkit.attacks import Oracle, Protector
@@ -15,6 +15,7 @@ from veilkit.attacks.learning import digest
 from veilkit.audit.reproduce.disguise_plan import ALONE, DisguiseStudyConfig
 from veilkit.errors import ConfigError
 from veilkit.experts import Embedder
+from veilkit.experts.base import ExpertInfo
 from veilkit.experts.faces import FACE_EMBEDDERS
 from veilkit.experts.supervisors import load_identity
 from veilkit.experts.viewed import Viewed
@@ -29,7 +30,6 @@ from veilkit.types import ImageBatch
 
 _CONTROLS = {"blur": "faceblur", "replace": "facereplace", "pixelate": "pixelate"}
 _VIEWS = {"dlib": "dlib"}
-_CHUNK = 32
 
 
 def load_models(files: Sequence[Path]) -> dict[str, Disguise]:
@@ -71,6 +71,7 @@ class Models:
                 f"the study is about {config.main}, but the models are of {', '.join(given)}: give one, or set main"
             )
         self._given, self._config, self._folder = dict(given), config, folder
+        self._fitted: dict[str, Disguise] = {}
 
     @property
     def main(self) -> Disguise:
@@ -85,7 +86,7 @@ class Models:
         """Of the given models, by transform."""
         return {kind: method.fingerprint() for kind, method in sorted(self._given.items())}
 
-    def method(self, release: str, identities: Tensor) -> Method[Any]:
+    def method(self, release: str, identities: Callable[[], Tensor]) -> Method[Any]:
         """The method of a release such as `blur`, `ved` or `mlp@8`; identities: (N, D) to fit transforms to."""
         kind, _, scale = release.partition("@")
         if kind in _CONTROLS:
@@ -93,10 +94,10 @@ class Models:
         method = self.disguise(kind, identities)
         return method.reconfigured(None, {"transform.noise": float(scale)}) if scale else method
 
-    def disguise(self, kind: str, identities: Tensor) -> Disguise:
+    def disguise(self, kind: str, identities: Callable[[], Tensor]) -> Disguise:
         """Disguise under a transform."""
-        if kind in self._given:
-            return self._given[kind]
+        if (made := self._given.get(kind) or self._fitted.get(kind)) is not None:
+            return made
         main = self.main
         known: dict[str, Kind] = {"opp": "opp", "mlp": "mlp", "ved": "ved", ALONE: "noise"}
         transform = replace(main.config.transform, kind=known[kind])
@@ -104,23 +105,15 @@ class Models:
         self._folder.mkdir(parents=True, exist_ok=True)
         fit = FitConfig(self._config.steps, batch=64, rate=1e-3, seed=self._config.seed)
         network, sensitivity = fit_transform(
-            transform, identities, config, fit, state=self._folder / f"{kind}.safetensors"
+            transform, identities(), config, fit, state=self._folder / f"{kind}.safetensors"
         )
-        self._given[kind] = Disguise(config, replace(main.model, transform=network, sensitivity=sensitivity))
-        return self._given[kind]
+        self._fitted[kind] = Disguise(config, replace(main.model, transform=network, sensitivity=sensitivity))
+        return self._fitted[kind]
 
-    @torch.no_grad()
-    def identities(self, crops: Sequence[Tensor]) -> Tensor:
-        """(N, D) of crops (3, S, S), by the experts of the main model."""
-        size = self.main.config.swapper.size
-        rows = []
-        for start in range(0, len(crops), _CHUNK):
-            some = torch.stack(list(crops[start : start + _CHUNK]))
-            sized = torch.nn.functional.interpolate(
-                some, size=(size, size), mode="bilinear", align_corners=False, antialias=True
-            )
-            rows.append(self.main.encoder(sized))
-        return torch.cat(rows)
+    @property
+    def identity(self) -> Embedder:
+        """The identity experts of the main model, as they see aligned crops."""
+        return _Identity(self.main)
 
     def again(self, seed: int) -> Protector:
         """The main method on aligned crops, each draw under a key of its own."""
@@ -143,6 +136,28 @@ class Models:
     def _found(self) -> dict[str, object]:
         config = self.main.config
         return {"finder": config.finder, "second": config.second, "hide": config.hide, "unfound": config.unfound}
+
+
+class _Identity(Embedder):
+    """What a model's identity experts say of wide crops of any size, as vectors of length 1."""
+
+    def __init__(self, method: Disguise) -> None:
+        self._method = method
+
+    @property
+    def info(self) -> ExpertInfo:
+        config = self._method.config
+        return ExpertInfo(
+            name="identity", kind="embedder", dim=config.transform.dim,
+            sha256=f"{self._method.model.sha256} {config.swapper.size}", differentiable=True, licence="not stated",
+            source="the model's experts", origin="file",
+        )  # fmt: skip
+
+    def embed(self, images: Tensor) -> Tensor:
+        size = (self._method.config.swapper.size,) * 2
+        return self._method.encoder(
+            F.interpolate(images, size=size, mode="bilinear", align_corners=False, antialias=True)
+        )
 
 
 def _made(method: Disguise, images: Tensor, people: tuple[str, ...], node: Randomness) -> Tensor:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -19,11 +20,12 @@ from veilkit.attacks.embedding_inversion import EmbeddingInversion
 from veilkit.attacks.intervals import mean_score
 from veilkit.attacks.pictures import Pictures, SomePictures
 from veilkit.audit.cache import Cache
+from veilkit.audit.pictures import FilePictures
 from veilkit.audit.reproduce.aligned_pictures import AlignedPictures
 from veilkit.audit.reproduce.cells import Cell, Cells
 from veilkit.audit.reproduce.disguise_faces import FaceSubject, people_of_folds, people_outside
 from veilkit.audit.reproduce.disguise_guarantee import guarantees
-from veilkit.audit.reproduce.disguise_landmarks import landmark_error, ratio, trained_on
+from veilkit.audit.reproduce.disguise_landmarks import POINTS, landmark_error, ratio, trained_on
 from veilkit.audit.reproduce.disguise_models import Models
 from veilkit.audit.reproduce.disguise_plan import CONTROLS, ORIGINAL, RATES, STRANGER, DisguiseStudyConfig
 from veilkit.audit.reproduce.disguise_utility import (
@@ -173,11 +175,13 @@ class DisguiseStudy:
                 predicted(judge.predictor, pictures, self._cache)
                 for pictures in (self.subject.public, self.subject.tested)
             )
+            if truth.shape[1:] != POINTS:
+                return {"why": f"landmark networks learn {POINTS[0]} points, but {judge.name} tells {truth.shape[1]}"}
             shown = self.subject.public if release == ORIGINAL else self.released(release).public
-            assert shown is not None
+            assert isinstance(shown, FilePictures)
             out = self.folder / "landmarks" / f"{release}.safetensors"
             out.parent.mkdir(parents=True, exist_ok=True)
-            model = trained_on(shown, truth, f"{release} faces by {judge.name}", config, out)  # type: ignore[arg-type]
+            model = trained_on(shown, truth, f"{release} faces by {judge.name}", config, out)
             found = landmark_error(model, self.subject.tested, asked, self.subject.people, config.stored, self._rng)
             against = {} if release == ORIGINAL else self._against_original(found)
             return {"truth": judge.name, **found, **against}
@@ -228,8 +232,7 @@ class DisguiseStudy:
     @cached_property
     def identities(self) -> Tensor:
         """(N, D) of the public people, to which transforms are fitted."""
-        crops = self.subject.crops(public=True)
-        return self.models.identities([crops.load(index) for index in range(len(crops))])
+        return torch.from_numpy(self.subject.crops(public=True).features(self.models.identity))
 
     @cached_property
     def utility_judges(self) -> dict[str, Judge]:
@@ -239,7 +242,7 @@ class DisguiseStudy:
     def released(self, release: str) -> Released:
         """A release, made if it is not there yet, and read back."""
         if release not in self._made:
-            method = self.models.method(release, self.identities)
+            method = self.models.method(release, lambda: self.identities)
             outcome = protect(
                 self.subject.root, self.folder / "releases" / release.replace("@", "-"), method,
                 seed=self.config.seed, names="kept", labels="folder", workers=self._workers,

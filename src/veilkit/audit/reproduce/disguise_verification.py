@@ -70,7 +70,7 @@ def verified(
 
 def unit(features: NDArray[np.float32]) -> NDArray[np.float32]:
     """Rows of length 1."""
-    return features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), _TINY)
+    return np.asarray(features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), _TINY))
 
 
 def difference(first: PairRates, second: PairRates) -> dict[str, list[float]]:
