@@ -25,6 +25,7 @@ from veilkit.audit.reproduce.disguise_report import run_study
 from veilkit.audit.reproduce.disguise_study import DisguiseStudy
 from veilkit.audit.reproduce.disguise_utility import Judge, kept
 from veilkit.audit.reproduce.disguise_verification import verified
+from veilkit.datasets.folder import load_folder
 from veilkit.datasets.generated.faces import render_face
 from veilkit.datasets.lfw import Lfw, load_lfw
 from veilkit.errors import ConfigError, DataError, UnknownNameError
@@ -46,7 +47,13 @@ FOLDS = ("ab", "cd", "ef")
 @pytest.fixture(scope="module")
 def lfw(tmp_path_factory: pytest.TempPathFactory) -> Lfw:
     """Eight generated people in LFW's layout, six of them in pairs of three folds."""
-    root = tmp_path_factory.mktemp("faces")
+    base = tmp_path_factory.mktemp("sets")
+    root = base / "faces"
+    root.mkdir()
+    for number in range(4):  # another set, whose people have one picture each
+        (base / "others" / f"{number}").mkdir(parents=True)
+        pixels, _ = render_face(6, number, 1, size=64)
+        Image.fromarray(pixels).save(base / "others" / f"{number}" / "1.png")
     for number, (name, shots) in enumerate(PEOPLE.items()):
         (root / name).mkdir()
         for shot in range(1, shots + 1):
@@ -57,13 +64,24 @@ def lfw(tmp_path_factory: pytest.TempPathFactory) -> Lfw:
 
 
 @contextmanager
-def study(lfw: Lfw, folder: Path, config: DisguiseStudyConfig = TINY) -> Iterator[DisguiseStudy]:
+def study(
+    lfw: Lfw, folder: Path, config: DisguiseStudyConfig = TINY, elsewhere: bool = True
+) -> Iterator[DisguiseStudy]:
     models = Models(load_models([Path(tiny_disguise_file())]), config, folder / "transforms")
     judges = independent_judges(["histogram"], models.main)
     facts = study_settings(config, models.fingerprints(), list(judges.values()))
-    with Progress(config.cells(1), "cells") as progress, Cache(folder / "features.sqlite") as cache:
+    others = load_folder(lfw.images.root.parent / "others", "folder", "elsewhere") if elsewhere else None
+    with Progress(config.cells(1, elsewhere), "cells") as progress, Cache(folder / "features.sqlite") as cache:
         yield DisguiseStudy(
-            lfw, folder, config, Cells(folder, facts, progress), models=models, judges=judges, cache=cache, workers=0
+            lfw,
+            folder,
+            config,
+            Cells(folder, facts, progress),
+            models=models,
+            judges=judges,
+            cache=cache,
+            workers=0,
+            elsewhere=others,
         )
 
 
@@ -82,10 +100,10 @@ def cell(folder: Path, name: str) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_study_writes_every_cell_table_figure_and_sheet(done: Path) -> None:
-    assert len(list((done / "cells").glob("*.json"))) == TINY.cells(1)
+    assert len(list((done / "cells").glob("*.json"))) == TINY.cells(1, elsewhere=True)
     text = (done / "report.md").read_text()
     for words in ("Tables 1 and 6", "Farthest match", "Tables 4, 5, 8 and 9", "Tables 2 and 7", "Table 3",
-                  "no formal guarantee", "| Disguise, ved, noise 4 |", "| noise alone, noise 1 |",
+                  "no formal guarantee", "Figure 5e", "| Disguise, ved, noise 4 |", "| noise alone, noise 1 |",
                   "opp, mlp: fitted to the main model's swapper"):  # fmt: skip
         assert words in text, words
     assert set(re.findall(r"\]\(([^)]+\.svg)\)", text)) == {file.name for file in done.glob("*.svg")}
@@ -103,6 +121,8 @@ def test_only_test_people_are_scored_and_everybody_else_teaches(done: Path) -> N
     names = {file.parent.name for file in (done / "originals").rglob("*.jpg")}
     assert {name[0] for name in names} == {"t", "p"}
     assert len(names) == 8
+    assert len(list((done / "originals").glob("e*/*.png"))) == 4
+    assert cell(done, "elsewhere.ved.histogram")["applicable"]
 
 
 @pytest.mark.slow

@@ -212,6 +212,10 @@ def disguise(
             help="Identity expert that took no part in training; again for more.", show_default="mobilefacenet"
         ),
     ] = None,
+    elsewhere: Annotated[
+        Path | None,
+        typer.Option(help="Labelled faces of another set, a folder per person, to learn inversion from too."),
+    ] = None,
     settings: Settings = None,
     workers: Workers = None,
     threads: Threads = 1,
@@ -232,6 +236,7 @@ def disguise(
     from veilkit.audit.reproduce.disguise_report import run_study
     from veilkit.audit.reproduce.disguise_study import DisguiseStudy
     from veilkit.configs import parse_settings, with_settings
+    from veilkit.datasets.folder import load_folder
     from veilkit.datasets.lfw import load_lfw
     from veilkit.progress import Progress
 
@@ -240,10 +245,14 @@ def disguise(
     models = Models(load_models(model), config, out / "transforms")
     judges = independent_judges(judge or ["mobilefacenet"], models.main)
     facts = study_settings(config, models.fingerprints(), list(judges.values()))
-    with Progress(config.cells(len(judges)), "cells") as progress, Cache(out / "features.sqlite") as cache:
+    others = None if elsewhere is None else load_folder(elsewhere, "folder", "elsewhere")
+    with (
+        Progress(config.cells(len(judges), others is not None), "cells") as progress,
+        Cache(out / "features.sqlite") as cache,
+    ):
         study = DisguiseStudy(
             load_lfw(lfw), out, config, Cells(out, facts, progress), models=models, judges=judges, cache=cache,
-            workers=len(os.sched_getaffinity(0)) if workers is None else workers,
+            workers=len(os.sched_getaffinity(0)) if workers is None else workers, elsewhere=others,
         )  # fmt: skip
         report = run_study(study)
     typer.echo(f"The tables are in {report}")

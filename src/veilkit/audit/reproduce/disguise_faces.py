@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import torch
@@ -30,7 +32,15 @@ from veilkit.progress import Progress
 from veilkit.types import Split
 
 _DRAFT = ".draft"
-_TESTED, _PUBLIC = "t", "p"  # first letters of the folders of people
+Part = Literal["tested", "public", "elsewhere"]
+_LETTERS: dict[Part, str] = {"tested": "t", "public": "p", "elsewhere": "e"}  # begin the folders of people
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FaceRelease(Released):
+    """A release read back. elsewhere: pictures of another set, where there is one."""
+
+    elsewhere: FilePictures | None = None
 
 
 def people_of_folds(lfw: Lfw, folds: Collection[int], shots: int, people: int | None) -> Split:
@@ -60,65 +70,64 @@ def people_outside(lfw: Lfw, folds: Collection[int], people: int, shots: int) ->
 
 
 class FaceSubject:
-    """Test people, who are attacked, and public ones, who teach; pictures in which no face is found are left out.
+    """Test people, who are attacked, public ones, who teach, and people of another set, who may teach in their place.
 
-    The pictures are copied below `root`, a folder per person, under numbers instead of names.
+    Pictures in which no face is found are left out. The others are copied below `root`, a folder per person, under
+    numbers instead of names.
     """
 
-    def __init__(self, tested: Split, public: Split, root: Path, finder: Detector, side: int, cache: Cache) -> None:
+    def __init__(self, splits: Mapping[Part, Split], root: Path, finder: Detector, side: int, cache: Cache) -> None:
         self.root, self.side, self._cache, self._finder = root, side, cache, finder
         self._limits = Limits()
         self.sources: list[str] = []  # of the tested pictures, as LFW names them
         self.left_out = 0
-        self._paths: dict[str, list[str]] = {_TESTED: [], _PUBLIC: []}
-        people: dict[str, list[int]] = {_TESTED: [], _PUBLIC: []}
-        matrices: dict[str, list[Tensor]] = {_TESTED: [], _PUBLIC: []}
+        self._paths: dict[Part, list[str]] = {}
+        self._matrices: dict[Part, Tensor] = {}
+        self.codes: dict[Part, NDArray[np.int64]] = {}
         start = 0
-        for part, split in ((_TESTED, tested), (_PUBLIC, public)):
-            codes = {name: start + place for place, name in enumerate(split.identities)}
-            start += len(codes)
-            for index, matrix in enumerate(self._aligned(split)):
-                if matrix is None:
-                    self.left_out += 1
-                    continue
-                record = split.records[index]
-                self._paths[part].append(self._copied(split.file(index), part, codes[str(record.identity)], index))
-                people[part].append(codes[str(record.identity)])
-                matrices[part].append(matrix)
-                if part == _TESTED:
-                    self.sources.append(record.path)
+        for part, split in splits.items():
+            numbers = {name: start + place for place, name in enumerate(split.identities)}
+            start += len(numbers)
+            self._take(part, split, numbers)
         self._check_others()
-        self.people, self.public_people = (np.array(people[part], dtype=np.int64) for part in (_TESTED, _PUBLIC))
-        if not len(self.people) or not len(self.public_people):
-            raise DataError(f"{finder.name!r} finds no faces in the pictures: is it the right finder?")
-        self._matrices = {part: torch.stack(each) for part, each in matrices.items()}
-        self.tested = self.read(root, self._paths[_TESTED], "originals")
-        self.public = self.read(root, self._paths[_PUBLIC], "public originals")
+        self.pictures: dict[Part, FilePictures] = {
+            part: self.read(root, paths, f"{part} originals") for part, paths in self._paths.items()
+        }
         names = [str(code) for code in self.people]
         search, notes = plan_search(names, [None] * len(names), range(len(names)), range(len(names)))
         if search is None:
             raise DataError(f"the test people cannot be searched: {'; '.join(notes)}")
         self.search: Search = search
 
-    def released(self, outcome: Outcome) -> Released:
+    @property
+    def tested(self) -> FilePictures:
+        """The originals of the test people."""
+        return self.pictures["tested"]
+
+    @property
+    def people(self) -> NDArray[np.int64]:
+        """(N,) codes of the people in the tested pictures."""
+        return self.codes["tested"]
+
+    def released(self, outcome: Outcome) -> FaceRelease:
         """The pictures of a finished release of these originals, and the ledger's reports of the tested ones."""
         if outcome.refused:
             raise DataError(f"{sum(outcome.refused.values())} pictures were refused; {outcome.refusals} names them")
         with Ledger(outcome.ledger) as ledger:
             entries = {entry.source: entry for entry in ledger.entries("done")}
-        made = {part: [entries[path] for path in paths] for part, paths in self._paths.items()}
-        return Released(
-            self.read(outcome.destination, [entry.output for entry in made[_TESTED]], "protected pictures"),
-            self.read(outcome.destination, [entry.output for entry in made[_PUBLIC]], "public protected pictures"),
-            tuple(json.loads(entry.report) for entry in made[_TESTED] if entry.report is not None),
-        )
+        made = {
+            part: self.read(outcome.destination, [entries[path].output for path in paths], f"{part} pictures")
+            for part, paths in self._paths.items()
+        }
+        told = [entries[path].report for path in self._paths["tested"]]
+        reports = tuple(json.loads(report) for report in told if report is not None)
+        return FaceRelease(made["tested"], made["public"], reports, made.get("elsewhere"))
 
-    def crops(self, release: Released | None = None, *, public: bool = False) -> AlignedPictures:
-        """Aligned crops of the tested pictures, or of the public ones, of a release or of the originals."""
-        whole = self if release is None else release
-        pictures = whole.public if public else whole.tested
+    def crops(self, release: FaceRelease | None = None, part: Part = "tested") -> AlignedPictures:
+        """Aligned crops of one part, of a release or of the originals."""
+        pictures = self.pictures[part] if release is None else getattr(release, part)
         assert isinstance(pictures, FilePictures)
-        return AlignedPictures(pictures, self._matrices[_PUBLIC if public else _TESTED], self.side, self._cache)
+        return AlignedPictures(pictures, self._matrices[part], self.side, self._cache)
 
     def strangers(self) -> NDArray[np.int64]:
         """(N,) for each tested picture another one, of somebody else; all of them once."""
@@ -146,6 +155,25 @@ class FaceSubject:
             raise DataError(f"{sum(refused.values())} of the {what} cannot be read: {', '.join(refused)}")
         return FilePictures(root, [files[path] for path in paths], self._limits, self._cache, what)
 
+    def _take(self, part: Part, split: Split, numbers: Mapping[str, int]) -> None:
+        paths: list[str] = []
+        people: list[int] = []
+        matrices: list[Tensor] = []
+        for index, matrix in enumerate(self._aligned(split)):
+            if matrix is None:
+                self.left_out += 1
+                continue
+            person = numbers[str(split.records[index].identity)]
+            paths.append(self._copied(split.file(index), part, person, index))
+            people.append(person)
+            matrices.append(matrix)
+            if part == "tested":
+                self.sources.append(split.records[index].path)
+        if not paths:
+            raise DataError(f"{self._finder.name!r} finds no face in the {part} pictures: is it the right finder?")
+        self._paths[part], self.codes[part] = paths, np.array(people, dtype=np.int64)
+        self._matrices[part] = torch.stack(matrices)
+
     def _aligned(self, split: Split) -> list[Tensor | None]:
         """For each picture the matrix of its largest face; None where there is none."""
         paths = [record.path for record in split.records]
@@ -170,8 +198,8 @@ class FaceSubject:
         matrix = WIDE[found.order].matrix(found.points[place][None].double(), self.side)[0]
         return matrix.float().numpy().reshape(6)
 
-    def _copied(self, source: Path, part: str, person: int, index: int) -> str:
-        path = f"{part}{person:05}/{index:05}{source.suffix}"
+    def _copied(self, source: Path, part: Part, person: int, index: int) -> str:
+        path = f"{_LETTERS[part]}{person:05}/{index:05}{source.suffix}"
         target = self.root / path
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -66,7 +66,7 @@ class DisguiseStudyConfig:
         "averaging", "attribute_path",
     )  # fmt: skip
     compared: tuple[str, ...] = ("linkage", "farthest_match", "embedding_inversion")
-    updates: int = 2000
+    updates: int = 800
     inversion_updates: int = 20_000
     batch: int = 32
     counts: tuple[int, ...] = (1, 4, 16)
@@ -113,10 +113,10 @@ class DisguiseStudyConfig:
         """The releases whose embeddings an attacker inverts."""
         return (*get_args(Learned), *self.noisy)
 
-    def cells(self, judges: int) -> int:
-        """How many cells the study has."""
+    def cells(self, judges: int, elsewhere: bool = False) -> int:
+        """How many cells the study has. elsewhere: whether there are faces of another set."""
         rows = 2 + len(self.plain)
-        by_judge = rows + len(self.noisy) + len(self.inverted) + 1
+        by_judge = rows + len(self.noisy) + len(self.inverted) + 1 + elsewhere * len(get_args(Learned))
         return 1 + judges * by_judge + rows + 1 + len(self.attacks) + len(self.compared) + len(self.trained) + 1
 
 

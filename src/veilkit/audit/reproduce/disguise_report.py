@@ -92,6 +92,8 @@ def _recognised(study: DisguiseStudy, judge: str, utility: Mapping[str, Mapping[
     noisy = {release: study.verified(release, judge) for release in config.noisy}
     inverted = {release: study.inverted(release, judge) for release in config.inverted}
     order = study.order(judge)
+    kinds = ("opp", "mlp", "ved") if study.elsewhere is not None else ()
+    elsewhere = {kind: study.inverted_elsewhere(kind, judge) for kind in kinds}
     first = plain[ORIGINAL]
     _draw(study, judge, plain)
     return [
@@ -107,6 +109,7 @@ def _recognised(study: DisguiseStudy, judge: str, utility: Mapping[str, Mapping[
         "on the public people.",
         inverted_table({**plain, **noisy}, inverted),
         order_table(order),
+        *(["Learned on another set of faces (Figure 5e):", inverted_table(plain, elsewhere)] if elsewhere else []),
     ]
 
 

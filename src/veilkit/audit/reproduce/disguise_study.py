@@ -17,44 +17,41 @@ from veilkit.attacks import ATTACKS, Attack, AttackTarget, Budget, Pairs, run_ga
 from veilkit.attacks.averaging import Averaging
 from veilkit.attacks.division import divide, pixels
 from veilkit.attacks.embedding_inversion import EmbeddingInversion
-from veilkit.attacks.intervals import mean_score
 from veilkit.attacks.pictures import Pictures, SomePictures
 from veilkit.audit.cache import Cache
 from veilkit.audit.pictures import FilePictures
 from veilkit.audit.reproduce.aligned_pictures import AlignedPictures
 from veilkit.audit.reproduce.cells import Cell, Cells
-from veilkit.audit.reproduce.disguise_faces import FaceSubject, people_of_folds, people_outside
+from veilkit.audit.reproduce.disguise_faces import FaceRelease, FaceSubject, Part, people_of_folds, people_outside
 from veilkit.audit.reproduce.disguise_guarantee import guarantees
 from veilkit.audit.reproduce.disguise_landmarks import POINTS, landmark_error, ratio, trained_on
 from veilkit.audit.reproduce.disguise_models import Models
-from veilkit.audit.reproduce.disguise_plan import CONTROLS, ORIGINAL, RATES, STRANGER, DisguiseStudyConfig
+from veilkit.audit.reproduce.disguise_plan import CONTROLS, ORIGINAL, STRANGER, DisguiseStudyConfig
 from veilkit.audit.reproduce.disguise_utility import (
     KINDS,
     Judge,
     kept,
     load_judge,
-    load_quality,
     predicted,
-    sureness,
+    quality,
 )
-from veilkit.audit.reproduce.disguise_verification import difference, unit, verified
+from veilkit.audit.reproduce.disguise_verification import difference, rates_of, verified
 from veilkit.audit.reproduce.face_data import pairs_of
-from veilkit.audit.reproduce.study_attacks import described, paired, rounded
-from veilkit.audit.reproduce.study_subject import Released
+from veilkit.audit.reproduce.study_attacks import described, paired
 from veilkit.datasets.lfw import Lfw
 from veilkit.experts import Embedder
 from veilkit.experts.finders import load_finder
-from veilkit.metrics import CrossPairs, PairRates
+from veilkit.metrics import PairRates
 from veilkit.pipeline.protect import protect
 from veilkit.rng import Randomness
-from veilkit.types import Role
+from veilkit.types import Split
 
 
 class DisguiseStudy:
     """The cells of the study. Nothing is computed before it is asked for, and nothing twice.
 
     models: trained methods by transform. judges: recognisers by name, independent of all that was trained; the first
-    also attacks. workers: processes that protect.
+    also attacks. workers: processes that protect. elsewhere: faces of another set, who teach inversion too.
     """
 
     def __init__(
@@ -68,12 +65,14 @@ class DisguiseStudy:
         judges: Mapping[str, Embedder],
         cache: Cache,
         workers: int,
+        elsewhere: Split | None = None,
     ) -> None:
+        self.elsewhere = elsewhere
         self.config, self.folder, self.lfw, self.models, self.judges = config, folder, lfw, models, dict(judges)
         self._cells, self._cache, self._workers = cells, cache, workers
         self._rng = Randomness.from_seed(config.seed).child("disguise study")
         self._known: dict[str, dict[str, Any]] = {}
-        self._made: dict[str, Released] = {}
+        self._made: dict[str, FaceRelease] = {}
 
     # Who is recognised (Tables 1, 4, 5, 6, 8 and 9)
 
@@ -86,8 +85,8 @@ class DisguiseStudy:
             return {
                 "pictures": len(subject.people),
                 "people": len(np.unique(subject.people)),
-                "public pictures": len(subject.public_people),
-                "public people": len(np.unique(subject.public_people)),
+                "public pictures": len(subject.codes["public"]),
+                "public people": len(np.unique(subject.codes["public"])),
                 "without a face": subject.left_out,
                 "outcomes": {name: outcomes.count(name) for name in sorted(set(outcomes))},
                 "no face found": sum(not report["faces"] for report in told),
@@ -114,6 +113,14 @@ class DisguiseStudy:
             return described(run_gated(EmbeddingInversion, self._target(release, judge)))
 
         return self._cell(f"inverted/{release}/{judge}", compute)
+
+    def inverted_elsewhere(self, release: str, judge: str) -> dict[str, Any]:
+        """The same by an attacker who learned on another set of faces (Figure 5e)."""
+
+        def compute() -> dict[str, Any]:
+            return described(run_gated(EmbeddingInversion, self._target(release, judge, teachers="elsewhere")))
+
+        return self._cell(f"elsewhere/{release}/{judge}", compute)
 
     def order(self, judge: str) -> dict[str, Any]:
         """Paired differences of inverted TPR: among transforms, and of the most noise from the least."""
@@ -144,7 +151,11 @@ class DisguiseStudy:
                 if release not in (ORIGINAL, STRANGER):
                     answers = predicted(judge.predictor, self._whole(release), self._cache)
                 found[kind] = kept(judge, truth, answers, self.subject.people, self._rng)
-            return {**found, "quality": self._quality(release)}
+            whole = self.subject.tested if release == STRANGER else self._whole(release)
+            sure = quality(
+                self.config.quality, whole, self._places(release), self.subject.people, self._cache, self._rng
+            )
+            return {**found, "quality": sure}
 
         return self._cell(f"utility/{release}", compute)
 
@@ -173,11 +184,11 @@ class DisguiseStudy:
                 return {"why": judge.why}
             truth, asked = (
                 predicted(judge.predictor, pictures, self._cache)
-                for pictures in (self.subject.public, self.subject.tested)
+                for pictures in (self.subject.pictures["public"], self.subject.tested)
             )
             if truth.shape[1:] != POINTS:
                 return {"why": f"landmark networks learn {POINTS[0]} points, but {judge.name} tells {truth.shape[1]}"}
-            shown = self.subject.public if release == ORIGINAL else self.released(release).public
+            shown = self.subject.pictures["public"] if release == ORIGINAL else self.released(release).public
             assert isinstance(shown, FilePictures)
             out = self.folder / "landmarks" / f"{release}.safetensors"
             out.parent.mkdir(parents=True, exist_ok=True)
@@ -223,23 +234,25 @@ class DisguiseStudy:
     def subject(self) -> FaceSubject:
         """The pictures that all releases are made of, copied into the study's folder."""
         config = self.config
-        return FaceSubject(
-            people_of_folds(self.lfw, config.folds, config.shots, config.people),
-            people_outside(self.lfw, config.folds, config.public_people, config.public_shots),
-            self.folder / "originals", load_finder(config.finder), config.side, self._cache,
-        )  # fmt: skip
+        splits: dict[Part, Split] = {
+            "tested": people_of_folds(self.lfw, config.folds, config.shots, config.people),
+            "public": people_outside(self.lfw, config.folds, config.public_people, config.public_shots),
+        }
+        if self.elsewhere is not None:
+            splits["elsewhere"] = self.elsewhere
+        return FaceSubject(splits, self.folder / "originals", load_finder(config.finder), config.side, self._cache)
 
     @cached_property
     def identities(self) -> Tensor:
         """(N, D) of the public people, to which transforms are fitted."""
-        return torch.from_numpy(self.subject.crops(public=True).features(self.models.identity))
+        return torch.from_numpy(self.subject.crops(part="public").features(self.models.identity))
 
     @cached_property
     def utility_judges(self) -> dict[str, Judge]:
         """By what they judge."""
         return {kind: load_judge(kind, getattr(self.config, kind)) for kind in KINDS}
 
-    def released(self, release: str) -> Released:
+    def released(self, release: str) -> FaceRelease:
         """A release, made if it is not there yet, and read back."""
         if release not in self._made:
             method = self.models.method(release, lambda: self.identities)
@@ -255,25 +268,13 @@ class DisguiseStudy:
             return SomePictures(self.subject.crops(), self.subject.strangers())
         return self.subject.crops(None if release == ORIGINAL else self.released(release))
 
-    def _whole(self, release: str) -> Any:
-        return self.subject.tested if release == ORIGINAL else self.released(release).tested
+    def _whole(self, release: str) -> FilePictures:
+        pictures = self.subject.tested if release == ORIGINAL else self.released(release).tested
+        assert isinstance(pictures, FilePictures)
+        return pictures
 
     def _places(self, release: str) -> NDArray[np.int64]:
         return self.subject.strangers() if release == STRANGER else np.arange(len(self.subject.people))
-
-    def _quality(self, release: str) -> dict[str, Any]:
-        finder = load_quality(self.config.quality)
-        if isinstance(finder, str):
-            return {"judge": self.config.quality, "why": finder}
-        pictures = self.subject.tested if release in (ORIGINAL, STRANGER) else self._whole(release)
-        values = sureness(finder, pictures, self._cache)[self._places(release)]
-        score = mean_score(
-            "quality", values, self.subject.people, role=Role.UTILITY, higher_is_better=True, rng=self._rng
-        )
-        return {
-            "judge": self.config.quality, "mean": [score.value, score.low, score.high],
-            "found": float((values > 0).mean()), "people": self.subject.people.tolist(), "each": rounded(values),
-        }  # fmt: skip
 
     def _against_original(self, found: dict[str, Any]) -> dict[str, Any]:
         if ORIGINAL not in self.config.trained:
@@ -290,17 +291,18 @@ class DisguiseStudy:
         assert victims.originals is not None
         assert victims.people is not None
         raw = victims.originals.features(self.judges[judge])
-        pairs = CrossPairs.of(unit(answers) @ unit(raw).T, victims.people)
-        return pairs.tpr(RATES, generator=self._rng.child("bootstrap").numpy())
+        return rates_of(answers, raw, victims.people, self._rng)
 
     def _attacker(self, name: str) -> Callable[[], Attack]:
         return partial(Averaging, self.config.counts) if name == Averaging.name else ATTACKS[name]
 
-    def _target(self, release: str, judge: str, attack: str = EmbeddingInversion.name) -> AttackTarget:
-        """A release under attack: pairs of the public people teach, the test people are scored."""
+    def _target(
+        self, release: str, judge: str, attack: str = EmbeddingInversion.name, teachers: Part = "public"
+    ) -> AttackTarget:
+        """A release under attack: pairs of the public people, or of another set, teach; test people are scored."""
         config, subject = self.config, self.subject
         made = self.released(release)
-        everybody = max(len(subject.people), len(subject.public_people))
+        everybody = max(map(len, subject.codes.values()))
         updates = config.inversion_updates if attack == EmbeddingInversion.name else config.updates
         budget = Budget(updates, everybody, config.batch, config.seed)
         if attack == Averaging.name:
@@ -310,7 +312,7 @@ class DisguiseStudy:
         return AttackTarget(
             rng=self._rng, protected=crops(made), originals=crops(), people=subject.people, search=subject.search,
             recogniser=self.judges[judge], budget=budget,
-            pairs=Pairs(crops(public=True), crops(made, public=True), subject.public_people),
+            pairs=Pairs(crops(part=teachers), crops(made, part=teachers), subject.codes[teachers]),
             protector=self.models.again(config.seed) if own else None,
             neutral=self.models.neutral(config.seed) if own else None,
             work=self.folder / "work",

@@ -20,7 +20,7 @@ from veilkit.audit.cache import Cache
 from veilkit.audit.pictures import FilePictures
 from veilkit.audit.reproduce.study_attacks import rounded
 from veilkit.errors import VeilkitError
-from veilkit.experts import load_detector, load_predictor
+from veilkit.experts import load_predictor
 from veilkit.experts.base import Detector, Predictor
 from veilkit.experts.finders import load_finder
 from veilkit.metrics.face_utility import expression_agreement, gaze_errors, landmark_errors
@@ -127,14 +127,27 @@ def sureness(finder: Detector, pictures: FilePictures, cache: Cache) -> Array:
     return np.array([known[file.sha256][0] for file in pictures.files], dtype=np.float64)
 
 
-def load_quality(name: str) -> Detector | str:
-    """The detector whose sureness stands for quality, or why there is none."""
-    if not name:
-        return "nobody was asked"
+def quality(
+    name: str,
+    pictures: FilePictures,
+    places: NDArray[np.int64],
+    people: NDArray[np.int64],
+    cache: Cache,
+    rng: Randomness,
+) -> dict[str, Any]:
+    """A detector's sureness of pictures at `places` (N,), of people (N,); why there is none, where it is missing."""
     try:
-        return load_finder(name) if name in ("whole", "head") else load_detector(name)
+        finder = load_finder(name) if name else None
     except VeilkitError as error:
-        return str(error)
+        return {"judge": name, "why": str(error)}
+    if finder is None:
+        return {"judge": name, "why": "nobody was asked"}
+    values = sureness(finder, pictures, cache)[places]
+    score = mean_score("quality", values, people, role=Role.UTILITY, higher_is_better=True, rng=rng)
+    return {
+        "judge": name, "mean": [score.value, score.low, score.high], "found": float((values > 0).mean()),
+        "people": people.tolist(), "each": rounded(values),
+    }  # fmt: skip
 
 
 def _whole(answers: Array) -> NDArray[np.bool_]:

@@ -73,6 +73,13 @@ def unit(features: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray(features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), _TINY))
 
 
+def rates_of(
+    guesses: NDArray[np.float32], raw: NDArray[np.float32], people: NDArray[np.int64], rng: Randomness
+) -> PairRates:
+    """TPR at each of `RATES` of guessed embeddings (N, D) against raw ones, with the draws."""
+    return CrossPairs.of(unit(guesses) @ unit(raw).T, people).tpr(RATES, generator=_generator(rng))
+
+
 def difference(first: PairRates, second: PairRates) -> dict[str, list[float]]:
     """TPR of one minus TPR of another at each rate, [value, low, high]; both drawn with the same generator's seed."""
     count = min(first.draws.shape[1], second.draws.shape[1])
