@@ -25,6 +25,8 @@ from veilkit.audit.reproduce.disguise_report import run_study
 from veilkit.audit.reproduce.disguise_study import DisguiseStudy
 from veilkit.audit.reproduce.disguise_utility import Judge, kept
 from veilkit.audit.reproduce.disguise_verification import verified
+from veilkit.cli.reproduce import disguise
+from veilkit.configs import as_dict
 from veilkit.datasets.folder import load_folder
 from veilkit.datasets.generated.faces import render_face
 from veilkit.datasets.lfw import Lfw, load_lfw
@@ -179,6 +181,29 @@ def test_a_second_run_computes_nothing_and_another_study_is_refused(done: Path, 
         other.pictures()
     with study(lfw, done, replace(TINY, attacks=())) as fewer:  # these belong to no other cell
         assert fewer.pictures() == cell(done, "pictures")
+
+
+def words(config: dict[str, Any], prefix: str = "") -> list[str]:
+    """A configuration as --set takes it."""
+    found = []
+    for name, value in config.items():
+        if isinstance(value, dict):
+            found += words(value, f"{prefix}{name}.")
+        else:
+            shown = ",".join(map(str, value)) if isinstance(value, list) else value
+            found.append(f"{prefix}{name}={shown}")
+    return found
+
+
+@pytest.mark.slow
+def test_the_command_goes_on_with_the_same_study(done: Path, lfw: Lfw, capsys: pytest.CaptureFixture[str]) -> None:
+    cells = {file: file.stat().st_mtime_ns for file in (done / "cells").iterdir()}
+    root = lfw.images.root
+    disguise(
+        root, done, [Path(tiny_disguise_file())], ["histogram"], root.parent / "others", words(as_dict(TINY)), 0, 1
+    )  # fmt: skip
+    assert f"The tables are in {done / 'report.md'}" in capsys.readouterr().out
+    assert cells == {file: file.stat().st_mtime_ns for file in (done / "cells").iterdir()}
 
 
 def test_people_of_the_folds_and_others_are_apart(lfw: Lfw) -> None:
