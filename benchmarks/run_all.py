@@ -18,8 +18,15 @@ FOLDER = Path(__file__).resolve().parent
 DATA = "VEILKIT_DATA"
 _NOT_ALONE = {"claims", "run_all"}
 _BY_NAME = {
-    "expert_rerun", "fro_faces", "fro_pictures", "fro_study", "pepr_study", "pixelfade_study", "privacyreid_study",
-}  # fmt: skip
+    "disguise_study",
+    "expert_rerun",
+    "fro_faces",
+    "fro_pictures",
+    "fro_study",
+    "pepr_study",
+    "pixelfade_study",
+    "privacyreid_study",
+}
 
 
 def scripts(folder: Path = FOLDER) -> list[Path]:

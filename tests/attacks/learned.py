@@ -13,6 +13,7 @@ import torch.nn.functional as F
 
 from veilkit.attacks import ATTACKS, Attack, AttackTarget, Budget, Masks
 from veilkit.attacks.averaging import Averaging
+from veilkit.attacks.embedding_inversion import EmbeddingInversion, InversionConfig
 from veilkit.attacks.feature_decoding import DecodingConfig
 from veilkit.attacks.feature_inversion import FeatureDecoding, FeatureMatching, FeatureReconstruction
 from veilkit.attacks.feature_matching import MatchingConfig
@@ -37,6 +38,7 @@ SMALL = RecoveryConfig(8, 2, QUICK)
 TINY: dict[str, Callable[[], Attack]] = {
     "recovery": lambda: Recovery(SMALL),
     "recovery_features": lambda: RecoveryWithFeatures(SMALL),
+    "embedding_inversion": lambda: EmbeddingInversion(InversionConfig((64,), 1000, Learning(3e-3, 0.2))),
     "feature_decoder": lambda: FeatureDecoding(DecodingConfig(8, 2, HASTY)),
     "feature_reconstruction": lambda: FeatureReconstruction(DecodingConfig(8, 2, HASTY)),
     "feature_matching": lambda: FeatureMatching(MatchingConfig(steps=40, rate=0.05)),
@@ -118,6 +120,8 @@ def learned_target(
 def learned_target_of(attack: str, **changes: object) -> AttackTarget:
     """A release of the originals themselves, with which a tiny attacker is done in no time."""
     changes = {"work": shared_work(), **changes}
+    if attack == "embedding_inversion":  # few numbers are soon learned
+        changes = {"recogniser": COLOURS, "budget": Budget(updates=400, pictures=200, batch=8), **changes}
     if attack == "feature_decoder":  # few features are soon decoded, as well as they can be
         changes = {"authorised": COLOURS, "budget": BRIEF, **changes}
     if attack == "feature_reconstruction":  # features without any protection

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import torch
 
-from tests.attacks.learned import TINY, learned_target_of
+from tests.attacks.learned import TINY, drawn, learned_target, learned_target_of
 from tests.audit.folders import person
 from veilkit.attacks import AttackTarget, Budget
 from veilkit.attacks.pictures import HeldPictures, NoisePictures, Pictures
@@ -42,6 +42,7 @@ def target(release: Pictures | None = None, **changes: object) -> AttackTarget:
         "search": search,
         "recogniser": load_expert("histogram"),
         "decoder": lambda images: images,
+        "neutral": lambda images: images,
     }
     return AttackTarget(**{**values, **changes})  # type: ignore[arg-type]
 
@@ -111,6 +112,8 @@ def target_of(attack: str, **changes: object) -> AttackTarget:
     """What an attack applies to: attacks that undo a protection need one to undo."""
     if attack in TINY:
         return learned_target_of(attack, **changes)
+    if attack == "farthest_match":  # negatives, of which the judge there sees the very opposite
+        return learned_target(1 - drawn()[0], **changes)  # type: ignore[arg-type]
     if attack == "identification":
         changes = {"budget": Budget(), **changes}
     undoes = {"jigsaw": dealt, "unmix": blended}

@@ -11,7 +11,7 @@ from PIL import Image
 from veilkit.audit.run import run_audit
 from veilkit.pipeline.protect import protect
 
-LEARNERS = {"recovery", "recovery_features", "feature_decoder", "retrained", "silhouette"}
+LEARNERS = {"recovery", "recovery_features", "embedding_inversion", "feature_decoder", "retrained", "silhouette"}
 
 
 @pytest.fixture

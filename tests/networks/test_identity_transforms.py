@@ -45,14 +45,14 @@ def test_the_papers_sizes() -> None:
     assert widths(Ensemble([512, 512], 512)) == [(1024, 1024), (1024, 512)]
 
 
-@pytest.mark.parametrize("kind", ["opp", "mlp", "ved"])
+@pytest.mark.parametrize("kind", ["opp", "mlp", "ved", "noise"])
 def test_answers_are_unit_vectors_that_follow_their_noise(kind: str) -> None:
     config = TransformConfig(kind=kind, dim=6, mlp=(9, 8), ved=(7, 7), latent=5)  # type: ignore[arg-type]
     transform, vectors = make_transform(config), unit(4, 6)
     plain = transformed(transform, vectors).vectors
     torch.testing.assert_close(plain.norm(dim=1), torch.ones(4))
     assert torch.equal(plain, transformed(transform, vectors).vectors)
-    assert config.noise_length == {"opp": 0, "mlp": 6, "ved": 5}[kind]
+    assert config.noise_length == {"opp": 0, "mlp": 6, "ved": 5, "noise": 6}[kind]
     if kind == "opp":
         assert torch.equal(plain, -vectors)
     else:
@@ -124,7 +124,7 @@ def test_an_ensemble_learns_the_experts_angles_and_does_not_collapse() -> None:
 
 
 def test_bad_configurations_are_told() -> None:
-    with pytest.raises(ConfigError, match="opp, mlp or ved, but got 'vae'"):
+    with pytest.raises(ConfigError, match="opp, mlp, ved or noise, but got 'vae'"):
         TransformConfig(kind="vae")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="at least one inner layer"):
         TransformConfig(mlp=())

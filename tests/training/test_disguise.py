@@ -143,7 +143,7 @@ def test_an_epoch_shows_every_crop_at_most_once(people: Split) -> None:
     assert not np.array_equal(data.positions(0), data.positions(3))
 
 
-@pytest.mark.parametrize("kind", ["mlp", "opp"])
+@pytest.mark.parametrize("kind", ["mlp", "opp", "noise"])
 def test_other_transforms_train_as_well(people: Split, kind: str) -> None:
     transform = replace(TINY.transform, kind=kind)
     run = make_run(people, replace(TINY, transform=transform, swapper_steps=0, gan="log"), utility=0)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from veilkit.attacks.attribute_path import AttributePath
 from veilkit.attacks.averaging import Averaging
 from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
+from veilkit.attacks.embedding_inversion import EmbeddingInversion
+from veilkit.attacks.farthest_match import FarthestMatch
 from veilkit.attacks.feature_inversion import FeatureDecoding, FeatureMatching, FeatureReconstruction
 from veilkit.attacks.gated import Trial, run_gated
 from veilkit.attacks.identify import Identification
@@ -26,14 +29,17 @@ from veilkit.lookup import Lookup
 _ALL: tuple[type[Attack], ...] = (
     StockRecogniser,
     Linkage,
+    FarthestMatch,
     OwnOriginal,
     MeanImage,
     Jigsaw,
     Unmix,
     StolenDecoder,
+    AttributePath,
     # Those below learn or optimise, and apply only with a budget.
     Recovery,
     RecoveryWithFeatures,
+    EmbeddingInversion,
     FeatureDecoding,
     FeatureMatching,
     FeatureReconstruction,

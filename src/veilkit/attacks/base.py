@@ -39,6 +39,7 @@ class Need(StrEnum):
     AUTHORISED = "authorised expert"
     MASKS = "masks"
     DECODER = "decoder"
+    NEUTRAL = "one identity for everybody"
 
 
 NO_BUDGET = "no budget given"
@@ -55,6 +56,7 @@ _LACKING = {
     Need.AUTHORISED: "the authorised recogniser is not at hand",
     Need.MASKS: "it is not known where the people stand in the originals",
     Need.DECODER: "no decoder of this release is at hand",
+    Need.NEUTRAL: "the protection cannot be run with one and the same identity for everybody",
 }
 
 
@@ -72,6 +74,7 @@ class AttackTarget:
     again under fresh keys. authorised: the expert for whom the release was made. masks: of the originals.
     work: a folder for states of training, which are taken up again there; without one they are lost.
     decoder: the secret half of a reversible protection, for who has stolen it; it needs no budget.
+    neutral: the protection with one and the same identity for everybody, where it injects identities.
 
     features: (N, D) what a release of features shows of each picture; clean_features: (N, D') of the same pictures
     before anything was done to protect them, without which no attack on features can pass its gates.
@@ -92,6 +95,7 @@ class AttackTarget:
     work: Path | None = None
     decoder: Undo | None = None
     clean_features: NDArray[np.float32] | None = None
+    neutral: Oracle | None = None
 
     def lacks(self, need: Need) -> bool:
         """Whether something an attack may need is not here (what it learns from is checked when it is fitted)."""
@@ -106,6 +110,7 @@ class AttackTarget:
             Need.AUTHORISED: self.authorised is None,
             Need.MASKS: self.masks is None,
             Need.DECODER: self.decoder is None,
+            Need.NEUTRAL: self.neutral is None,
         }
         return absent.get(need, False)
 

@@ -45,6 +45,7 @@ class Trial:
                 pairs=None if pairs is None else _clean_pairs(pairs),
                 protector=None if protector is None else _always,
                 decoder=None if part.decoder is None else _unchanged,
+                neutral=None if part.neutral is None else _unchanged,
             ),
             replace(
                 part,
@@ -53,6 +54,7 @@ class Trial:
                 clean_features=None,
                 pairs=None if pairs is None else _noise_pairs(pairs, rng),
                 protector=None if protector is None else _noise_again(rng.child("again")),
+                neutral=None if part.neutral is None else _noise(rng.child("neutral")),
             ),
         )
 

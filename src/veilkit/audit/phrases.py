@@ -56,6 +56,11 @@ PHRASES: dict[str, Phrase] = {
         metric="",
     ),
     "stolen_decoder": _undone("Pictures decoded", "who stole the secret decoder", "recovers the originals with it"),
+    "embedding_inversion": Phrase(
+        "Embeddings inverted",
+        "An attacker whose network learned on other people how protection moves embeddings guesses the original's; "
+        "by {value} of the guesses{interval} {judge} finds the very original",
+    ),
     "feature_decoder": _undone(
         "Pictures decoded from features",
         "who holds the authorised recogniser",
@@ -77,6 +82,18 @@ PHRASES: dict[str, Phrase] = {
         "Protected pictures linked to people",
         "{Judge} that holds other, raw pictures of these people names the person in a protected one {value} of the "
         "time{interval}",
+        "names",
+    ),
+    "farthest_match": Phrase(
+        "Protected pictures linked by being unlike",
+        "{Judge} that holds other, raw pictures of these people and looks for the least similar names the person in "
+        "a protected one {value} of the time{interval}",
+        "names",
+    ),
+    "attribute_path": Phrase(
+        "People told by what is not identity",
+        "{Judge} that holds raw pictures of these people names the person {value} of the time{interval} in pictures "
+        "that were all given one and the same identity",
         "names",
     ),
     "own_original": Phrase(

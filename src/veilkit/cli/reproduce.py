@@ -200,6 +200,65 @@ def pepr(
 
 
 @app.command()
+def disguise(
+    lfw: Faces,
+    out: Out,
+    model: Annotated[
+        list[Path], typer.Option(help="A model of `veilkit fit disguise`; again for one with another transform.")
+    ],
+    judge: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Identity expert that took no part in training; again for more.", show_default="mobilefacenet"
+        ),
+    ] = None,
+    elsewhere: Annotated[
+        Path | None,
+        typer.Option(help="Labelled faces of another set, a folder per person, to learn inversion from too."),
+    ] = None,
+    settings: Settings = None,
+    workers: Workers = None,
+    threads: Threads = 1,
+) -> None:
+    """Disguise: who is recognised in swapped faces, inversion by transform and noise, utility, and attacks.
+
+    Pictures of LFW's test people are protected, judged as files read back, and attacked by networks that learned from
+    other people. Transforms that no model brings are fitted to the swapper of the one that there is. Each figure is a
+    cell of its own; a stopped study goes on when the same command is given again. The folder shows people: keep it to
+    yourself.
+    """
+    import torch
+
+    from veilkit.audit.cache import Cache
+    from veilkit.audit.reproduce.cells import Cells
+    from veilkit.audit.reproduce.disguise_models import Models, independent_judges, load_models
+    from veilkit.audit.reproduce.disguise_plan import DisguiseStudyConfig, study_settings
+    from veilkit.audit.reproduce.disguise_report import run_study
+    from veilkit.audit.reproduce.disguise_study import DisguiseStudy
+    from veilkit.configs import parse_settings, with_settings
+    from veilkit.datasets.folder import load_folder
+    from veilkit.datasets.lfw import load_lfw
+    from veilkit.progress import Progress
+
+    torch.set_num_threads(threads)
+    config = with_settings(DisguiseStudyConfig(), parse_settings(settings or []))
+    models = Models(load_models(model), config, out / "transforms")
+    judges = independent_judges(judge or ["mobilefacenet"], models.main)
+    facts = study_settings(config, models.fingerprints(), list(judges.values()))
+    others = None if elsewhere is None else load_folder(elsewhere, "folder", "elsewhere")
+    with (
+        Progress(config.cells(len(judges), others is not None), "cells") as progress,
+        Cache(out / "features.sqlite") as cache,
+    ):
+        study = DisguiseStudy(
+            load_lfw(lfw), out, config, Cells(out, facts, progress), models=models, judges=judges, cache=cache,
+            workers=len(os.sched_getaffinity(0)) if workers is None else workers, elsewhere=others,
+        )  # fmt: skip
+        report = run_study(study)
+    typer.echo(f"The tables are in {report}")
+
+
+@app.command()
 def fro_faces(
     lfw: Faces,
     out: Out,

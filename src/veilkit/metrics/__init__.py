@@ -5,6 +5,7 @@ from __future__ import annotations
 from veilkit.metrics.agreement import category_counts, cohen_kappa, fleiss_kappa, free_marginal_kappa
 from veilkit.metrics.chaos import anderson_darling
 from veilkit.metrics.clustering import kmeans_ari, silhouette
+from veilkit.metrics.cross_pairs import CrossPairs, PairRates
 from veilkit.metrics.crossed import crossed_weights
 from veilkit.metrics.image import paper_psnr, psnr, ssim
 from veilkit.metrics.retrieval import RetrievalResult, retrieval, retrieval_from_similarities
@@ -29,9 +30,11 @@ from veilkit.metrics.verification import (
 )
 
 __all__ = [
+    "CrossPairs",
     "FoldAccuracy",
     "FourSettings",
     "Interval",
+    "PairRates",
     "RetrievalResult",
     "RocCurve",
     "Sensitivity",

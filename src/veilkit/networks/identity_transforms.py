@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, TypeAlias, cast
+from typing import Literal, TypeAlias, cast, get_args
 
 import torch
 import torch.nn.functional as F
@@ -18,16 +18,17 @@ from torch import Tensor, nn
 from veilkit.configs import check_range
 from veilkit.errors import ConfigError
 
-Kind: TypeAlias = Literal["opp", "mlp", "ved"]
+Kind: TypeAlias = Literal["opp", "mlp", "ved", "noise"]
 
 
 @dataclass(frozen=True, slots=True)
 class TransformConfig:
-    """kind: `opp` (-z), `mlp`, or `ved`, a variational encoder and decoder. dim: length of an identity vector.
+    """kind: `opp` (-z), `mlp`, `ved`, a variational encoder and decoder, or `noise`, which only adds noise (the
+    supplement's Table 9, and what others had proposed before). dim: length of an identity vector.
 
     mlp: widths between input and output of the MLP. ved: widths of the VED's encoder and decoder. latent: its latent
-    length. noise: scale of the Laplace noise at inference (the paper's beta for `mlp`, alpha for `ved`). The defaults
-    are the supplement's sizes and the scale of its example.
+    length. noise: scale of the Laplace noise at inference (the paper's beta for `mlp` and `noise`, alpha for `ved`).
+    The defaults are the supplement's sizes and the scale of its example.
     """
 
     kind: Kind = "ved"
@@ -38,8 +39,8 @@ class TransformConfig:
     noise: float = 2.0
 
     def __post_init__(self) -> None:
-        if self.kind not in ("opp", "mlp", "ved"):
-            raise ConfigError(f"an identity transform must be opp, mlp or ved, but got {self.kind!r}")
+        if self.kind not in get_args(Kind):
+            raise ConfigError(f"an identity transform must be opp, mlp, ved or noise, but got {self.kind!r}")
         for name in ("dim", "latent"):
             check_range(name, getattr(self, name), 2, 65536)
         if not self.mlp or not self.ved or min(*self.mlp, *self.ved, 1) < 1:
@@ -49,7 +50,7 @@ class TransformConfig:
     @property
     def noise_length(self) -> int:
         """How many random values one vector takes; 0 for `opp`."""
-        return {"opp": 0, "mlp": self.dim, "ved": self.latent}[self.kind]
+        return {"opp": 0, "mlp": self.dim, "ved": self.latent, "noise": self.dim}[self.kind]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,6 +68,14 @@ class Opposite(nn.Module):
     def forward(self, vectors: Tensor, noise: Tensor | None = None) -> Transformed:
         """(N, D) of length 1 -> their opposites; nothing is random."""
         return Transformed(-vectors)
+
+
+class NoiseAlone(nn.Module):
+    """z + noise, of length 1: nothing is learned, and without noise everybody keeps their identity."""
+
+    def forward(self, vectors: Tensor, noise: Tensor | None = None) -> Transformed:
+        """(N, D) -> (N, D). noise: (N, D), of the scale that is wanted."""
+        return Transformed(F.normalize(vectors if noise is None else vectors + noise))
 
 
 class MlpTransform(nn.Module):
@@ -100,13 +109,15 @@ class Ved(nn.Module):
         return Transformed(F.normalize(torch.tanh(self.decoder(latent))), mean, log_variance)
 
 
-Transform: TypeAlias = Opposite | MlpTransform | Ved
+Transform: TypeAlias = Opposite | NoiseAlone | MlpTransform | Ved
 
 
 def make_transform(config: TransformConfig) -> Transform:
     """The transform that a configuration names, with new weights."""
     if config.kind == "opp":
         return Opposite()
+    if config.kind == "noise":
+        return NoiseAlone()
     return MlpTransform(config) if config.kind == "mlp" else Ved(config)
 
 

@@ -66,7 +66,7 @@ class DisguiseRun:
         self.transform = seeded(lambda: make_transform(config.transform), start.child("transform"))
         self.critics = seeded(lambda: Critics(config.critics), start.child("critics"))
         self._swapper_adam = self._adam(self.swapper)
-        self._transform_adam = self._adam(self.transform) if config.transform.kind != "opp" else None
+        self._transform_adam = self._adam(self.transform) if any(True for _ in self.transform.parameters()) else None
         self._critics_adam = self._adam(self.critics)
 
     @property
@@ -137,12 +137,12 @@ class DisguiseRun:
         )  # fmt: skip
 
     def _training_noise(self, count: int) -> Tensor | None:
-        """Gaussian for the VED, Laplace of the configured scale for the MLP; a function of the step alone."""
+        """Gaussian for the VED, Laplace of the configured scale otherwise; a function of the step alone."""
         config = self.config.transform
         node = self._rng.child("noise", self.done)
         if config.kind == "ved":
             return node.normal(count, config.latent)
-        if config.kind == "mlp":
+        if config.kind in ("mlp", "noise"):
             return config.noise * standard_laplace(node.uniform(count, config.dim))
         return None
 

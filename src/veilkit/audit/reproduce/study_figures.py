@@ -15,7 +15,7 @@ from veilkit.pipeline.writing import write_atomically
 
 Point = tuple[float, float, str]  # x, y, and what stands beside it
 _WIDTH, _HEIGHT, _LEFT, _TOP, _RIGHT, _BOTTOM = 460, 320, 56, 34, 24, 52
-_COLOURS = ("#1f5fa8", "#b3401f", "#2f7d4f", "#7a4b9a")
+_COLOURS = ("#1f5fa8", "#b3401f", "#2f7d4f", "#7a4b9a", "#8a6d00", "#c2357a", "#4b5563", "#0a8a94")
 _CELL = (64, 128)
 _GAP, _MARGIN = 4, 84
 
@@ -29,8 +29,13 @@ def plot(
     up: str,
     joined: bool = True,
     logarithmic: bool = False,
+    ticks: Sequence[float] | None = None,
+    dots: bool = True,
 ) -> None:
-    """Write points, by series, as an SVG; y starts at 0. logarithmic: x, which must be positive."""
+    """Write points, by series, as an SVG; y starts at 0. logarithmic: x, which must be positive.
+
+    ticks: where x is labelled, inside of what is drawn; by default at each point. dots: points are marked and named.
+    """
     points = [point for each in series.values() for point in each]
     xs = [math.log10(x) if logarithmic else x for x, _, _ in points] or [0.0]
     left, right, top = min(xs), max(xs), max([y for _, y, _ in points] + [1e-9])
@@ -56,7 +61,7 @@ def plot(
     ]
     parts += [
         f'<text x="{place(x, 0)[0]:.1f}" y="{_HEIGHT - _BOTTOM + 16}" text-anchor="middle">{x:.4g}</text>'
-        for x in _ticks([x for x, _, _ in points], joined)
+        for x in (_ticks([x for x, _, _ in points], joined) if ticks is None else ticks)
     ]
     for number, (name, members) in enumerate(series.items()):
         colour = _COLOURS[number % len(_COLOURS)]
@@ -67,7 +72,7 @@ def plot(
                 f'<text x="{_WIDTH - _RIGHT}" y="{_TOP + 14 * number}" text-anchor="end" fill="{colour}">'
                 f"{escape(name)}</text>"
             )
-        for x, y, label in members:
+        for x, y, label in members if dots else ():
             at = place(x, y)
             parts.append(f'<circle cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="3.5" fill="{colour}"/>')
             anchor, shift = ("end", -6) if at[0] > _WIDTH / 2 else ("start", 6)
@@ -83,20 +88,23 @@ def _ticks(values: Sequence[float], every: bool) -> list[float]:
     return distinct if every else distinct[:: max(1, len(distinct) - 1)]
 
 
-def sheet(file: Path, rows: Mapping[str, Tensor]) -> None:
-    """A PNG of named rows of pictures, uint8 (N, 3, H, W) each, the same people in each column."""
+def sheet(file: Path, rows: Mapping[str, Tensor], cell: tuple[int, int] = _CELL) -> None:
+    """A PNG of named rows of pictures, uint8 (N, 3, H, W) each, the same people in each column.
+
+    cell: width and height of a picture there.
+    """
     columns = max(len(images) for images in rows.values())
     font = ImageFont.load_default(size=14)
     margin = max([_MARGIN, *(math.ceil(font.getlength(name)) + 12 for name in rows)])
-    size = (margin + columns * (_CELL[0] + _GAP), _GAP + len(rows) * (_CELL[1] + _GAP))
+    size = (margin + columns * (cell[0] + _GAP), _GAP + len(rows) * (cell[1] + _GAP))
     drawn = Image.new("RGB", size, "white")
     draw = ImageDraw.Draw(drawn)
     for row, (name, images) in enumerate(rows.items()):
-        top = _GAP + row * (_CELL[1] + _GAP)
-        draw.text((6, top + _CELL[1] // 2 - 8), name, fill="black", font=font)
+        top = _GAP + row * (cell[1] + _GAP)
+        draw.text((6, top + cell[1] // 2 - 8), name, fill="black", font=font)
         for column, image in enumerate(images):
             picture = Image.fromarray(image.permute(1, 2, 0).contiguous().numpy())
-            drawn.paste(picture.resize(_CELL, Image.Resampling.NEAREST), (margin + column * (_CELL[0] + _GAP), top))
+            drawn.paste(picture.resize(cell, Image.Resampling.NEAREST), (margin + column * (cell[0] + _GAP), top))
     buffer = io.BytesIO()
     drawn.save(buffer, "PNG")
     file.parent.mkdir(parents=True, exist_ok=True)
