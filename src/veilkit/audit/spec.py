@@ -152,13 +152,18 @@ def _check(spec: AuditSpec, file: Path) -> None:
         if twice := sorted({name for name in names if names.count(name) > 1}):
             wrong.append(f"{what}: {', '.join(twice)} occurs twice")
     known = [dataset.name for dataset in spec.datasets]
-    for release in spec.releases:
-        if release.dataset is None and len(known) > 1:
-            wrong.append(f"release {release.name}: which of the datasets {', '.join(known)}? Give its `dataset`")
-    for kind, source in (*(("release", each) for each in spec.releases), *(("method", each) for each in spec.methods)):
+    if len(known) > 1:
+        wrong += [
+            f"release {release.name}: which of the datasets {', '.join(known)}? Give its `dataset`"
+            for release in spec.releases
+            if release.dataset is None
+        ]
+    sources: list[ReleaseSpec | MethodSpec] = [*spec.releases, *spec.methods]
+    for source in sources:
         if source.dataset is not None and source.dataset not in known:
+            what = "release" if isinstance(source, ReleaseSpec) else "method"
             wrong.append(
-                f"{kind} {source.name}: there is no dataset {source.dataset!r}; there are {', '.join(known)}"
+                f"{what} {source.name}: there is no dataset {source.dataset!r}; there are {', '.join(known)}"
             )
     for method in spec.methods:
         kind = METHODS[method.method]

@@ -14,7 +14,7 @@ _TABLES = ("datasets", "releases", "methods", "experts")
 
 
 def spec_text(spec: AuditSpec, root: Path) -> str:
-    """TOML; paths below `root`, where the file is to lie, are written from there. What is as by default is left out."""
+    """TOML without what is as by default; paths below `root`, where the file is to lie, are written from there."""
     values = {name: getattr(spec, name) for name in AuditSpec.model_fields if name not in _TABLES}
     lines = [f"{name} = {_value(value, root)}" for name, value in values.items() if value is not None]
     for table in _TABLES:
@@ -30,7 +30,9 @@ def _value(value: Any, root: Path) -> str:
     if isinstance(value, Path):
         return json.dumps(str(value.relative_to(root) if value.is_relative_to(root) else value), ensure_ascii=False)
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{json.dumps(str(key))} = {_value(each, root)}" for key, each in value.items()) + " }"
+        return (
+            "{ " + ", ".join(f"{json.dumps(str(key))} = {_value(each, root)}" for key, each in value.items()) + " }"
+        )
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_value(each, root) for each in value) + "]"
     if isinstance(value, str | int | float):

@@ -208,18 +208,18 @@ def _items(
     if any(item.identity is not None for item in items):
         return items, ["no protected picture could be paired with an original: only the protected ones are measured"]
     better = (
-        "With pairs, everything could be measured: keep the paths or file names of the originals, or give the key of the "
-        "release (--key). Without pairs, how well the protected pictures of one person find each other could be: say "
-        "who is in them (--labels)"
+        "With pairs, everything could be measured: keep the paths or file names of the originals, or give the key of "
+        "the release (--key). Without pairs, how well the protected pictures of one person find each other could be: "
+        "say who is in them (--labels)"
     )
     if pairing.notes:  # there is a key that pairs them, and it is not here
         raise DataError(
-            f"nothing can be measured: no protected picture could be paired with an original ({'; '.join(pairing.notes)}"
-            f"), and the protected pictures do not say who is in them. {better}"
+            "nothing can be measured: no protected picture could be paired with an original "
+            f"({'; '.join(pairing.notes)}), and the protected pictures do not say who is in them. {better}"
         )
     return items, [
-        "no protected picture could be paired with an original, for no path or file name occurs in both folders, and the "
-        f"protected pictures do not say who is in them: only their files and pixels are looked into. {better}"
+        "no protected picture could be paired with an original, for no path or file name occurs in both folders, and "
+        f"the protected pictures do not say who is in them: only their files and pixels are looked into. {better}"
     ]
 
 

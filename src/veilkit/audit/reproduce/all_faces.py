@@ -25,8 +25,8 @@ def chosen_faces(lfw: Lfw, folds: Collection[int], people: int, shots: int) -> S
     chosen = sorted(name for name in tested if counts[name] >= _FEWEST)[:people]
     if len(chosen) < people:
         raise DataError(
-            f"expected {people} people of the folds {', '.join(map(str, folds))} with at least {_FEWEST} pictures, but "
-            f"got {len(chosen)}: choose fewer with --set faces={len(chosen)}"
+            f"expected {people} people of the folds {', '.join(map(str, folds))} with at least {_FEWEST} pictures, "
+            f"but got {len(chosen)}: choose fewer with --set faces={len(chosen)}"
         )
     seen: Counter[str] = Counter()
     kept = []

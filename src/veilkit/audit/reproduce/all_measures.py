@@ -34,7 +34,13 @@ def searched(subject: Subject, embedder: Embedder, rng: Randomness) -> dict[str,
 
 
 def features_attacked(
-    subject: Subject, released: Embedder, clean: Embedder, judge: Embedder, budget: Budget, work: Path, rng: Randomness
+    subject: Subject,
+    released: Embedder,
+    clean: Embedder,
+    judge: Embedder,
+    budget: Budget,
+    work: Path,
+    rng: Randomness,
 ) -> tuple[Evidence, ...]:
     """Attacks on a release of features instead of pictures. clean: whose features the gates take for unprotected."""
     target = AttackTarget(
@@ -45,15 +51,17 @@ def features_attacked(
     return tuple(run_gated(ATTACKS[name], target) for name in _FEATURE_ATTACKS)
 
 
-def faces_kept(originals: Pictures, protected: Pictures, people: NDArray[np.int64], rng: Randomness) -> dict[str, Any]:
+def faces_kept(
+    originals: Pictures, protected: Pictures, people: NDArray[np.int64], rng: Randomness
+) -> dict[str, Any]:
     """In how many faces that dlib finds in originals it finds one again, and how far its five points have moved.
 
     moved: mean distance of a point from its place in the original, as a share of the distance of the eyes' outer
     corners, over faces that were found in both.
     """
     before, after = (_landmarks(each) for each in (originals, protected))
-    there = np.isfinite(before).all((1, 2))
-    again = there & np.isfinite(after).all((1, 2))
+    there, still = (np.isfinite(each).reshape(len(each), -1).all(axis=1) for each in (before, after))
+    again = there & still
     if not there.any():
         return {"by": _LANDMARKS, "found": None, "moved": None}
     share = mean_score("found", again[there].astype(np.float64), people[there], role=Role.UTILITY,

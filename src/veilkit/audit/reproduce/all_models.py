@@ -29,7 +29,7 @@ class Models:
 
     @classmethod
     def of(cls, folder: Path, words: Sequence[str]) -> Models:
-        """From words such as fro=pool.safetensors; raises for a method that takes none and a file that is not there."""
+        """From words such as fro=pool.safetensors; raises for a method that takes none and for an absent file."""
         given = {}
         for word in words:
             name, equals, path = word.partition("=")
@@ -48,7 +48,7 @@ class Models:
         return found if found.is_file() else None
 
     def beside(self, method: str, kind: str) -> Path | None:
-        """MODEL.KIND.safetensors beside a method's model: its expert, decoder or student; None where there is none."""
+        """MODEL.KIND.safetensors beside a method's model: its expert, decoder or student; None where it is absent."""
         model = self.file(method)
         found = None if model is None else model.with_suffix(f".{kind}.safetensors")
         return found if found is not None and found.is_file() else None
@@ -64,7 +64,9 @@ class Models:
                 f"--model {method}=FILE"
             )
         if entry.own and self.beside(method, "expert") is None:
-            return f"needs the recogniser that was trained with it: FILE.expert.safetensors beside the model of {method}"
+            return (
+                f"needs the recogniser that was trained with it: FILE.expert.safetensors beside the model of {method}"
+            )
         return ""
 
     def check(self, names: Sequence[str]) -> None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from veilkit.attacks import ATTACKS, UNPAIRED_ATTACKS
+from veilkit.attacks import UNPAIRED_ATTACKS
 from veilkit.attacks.division import FEWEST
 from veilkit.audit.plan import wanted_attacks
 from veilkit.errors import ConfigError
 from veilkit.experts import Embedder
 from veilkit.lookup import Lookup
 
-PEOPLE, POOL, FACES = "people", "pool", "faces"
+PEOPLE: Final = "people"
+POOL: Final = "pool"
+FACES: Final = "faces"
 Data = Literal["people", "pool", "faces"]
 _CHOICES = ("methods",)  # each has a row of its own
 _LEARNERS = ("recovery", "feature_decoder", "averaging", "identification", "retrained")
@@ -70,8 +72,8 @@ class AllStudyConfig:
     """people: of the test part, the first by name. queries, gallery: pictures of each, cameras in turn.
 
     Half of them teach the attackers who learn, and the others are attacked. updates: of each such attacker; the same
-    for all methods. attacks: names of `veilkit attacks list`. public_people, public_pictures: of the training part, on
-    whom methods that are bound to the general expert are calibrated.
+    for all methods. attacks: names of `veilkit attacks list`. public_people, public_pictures: of the training part,
+    on whom methods that are bound to the general expert are calibrated.
 
     faces, shots: people of LFW's test `folds` with at least two pictures, and pictures of each. finder: of the faces,
     which are cut to `side` pixels. methods: rows of `ENTRIES` to compute, all where none is named.
@@ -98,7 +100,7 @@ class AllStudyConfig:
         wanted_attacks(self.attacks)
         if min(self.people, self.faces) < 2 * FEWEST:
             raise ConfigError(
-                f"people and faces must be at least {2 * FEWEST}, of whom half teach attackers and half are attacked, "
+                f"people and faces must be at least {2 * FEWEST}, half to teach attackers and half to be attacked, "
                 f"but got {self.people} and {self.faces}"
             )
         if min(self.queries, self.gallery, self.public_pictures) < 1 or min(self.shots, self.public_people) < 2:
@@ -110,11 +112,6 @@ class AllStudyConfig:
     def wanted(self) -> tuple[str, ...]:
         """The rows to compute, in the table's order."""
         return tuple(name for name in ENTRIES if not self.methods or name in self.methods)
-
-    @property
-    def learners(self) -> tuple[str, ...]:
-        """The attacks that learn on pictures."""
-        return tuple(name for name in _LEARNERS if name in self.attacks and name in ATTACKS)
 
 
 def study_settings(config: AllStudyConfig, expert: Embedder, judge: Embedder, face_judge: str) -> dict[str, Any]:

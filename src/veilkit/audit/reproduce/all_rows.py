@@ -47,9 +47,11 @@ def attacked_row(
         best: tuple[float, Row] | None = None
         for each in tried:
             scored = found(each)
-            if scored is None or each.invalid or scored[1] is None:
+            if scored is None or each.invalid:
                 continue
             score, chance = scored
+            if chance is None:
+                continue
             worse = over_chance(score.value, chance)
             if best is None or worse > best[0]:
                 best = worse, {"attack": each.attack, "metric": score.metric, "value": _interval(score),

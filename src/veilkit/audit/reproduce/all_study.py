@@ -59,7 +59,7 @@ class Judges:
 
 
 class AllStudy:
-    """Rows of both tables. Nothing is computed before `run`, and nothing twice. faces: None leaves their table out."""
+    """Rows of both tables. Nothing is computed before `run`, nor twice. faces: None where there are no pictures."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class AllStudy:
         self.models.check(wanted)
         for name in ENTRIES:
             why = self._lacking(ENTRIES[name]) if name in wanted else _LEFT_OUT
-            if why and (name in wanted or name not in known):
+            if why and "levels" not in known.get(name, ()):  # what was measured before, elsewhere perhaps, stays
                 self._keep(name, missing_row(ENTRIES[name].label, why))
         audited = [name for name in self._runnable if not ENTRIES[name].features]
         with Progress(len(self._runnable), "methods") as progress:
@@ -110,8 +110,8 @@ class AllStudy:
             if held["settings"] != self._settings:
                 changed = sorted(key for key, value in self._settings.items() if held["settings"].get(key) != value)
                 raise DataError(
-                    f"{self._rows.file(_cell(name))} belongs to another study ({', '.join(changed)} differ): give this "
-                    "one its own folder"
+                    f"{self._rows.file(_cell(name))} belongs to another study ({', '.join(changed)} differ): give "
+                    "this one its own folder"
                 )
             found[name] = held["result"]
         return found
@@ -241,4 +241,3 @@ class AllStudy:
 
 def _cell(name: str) -> str:
     return f"{ENTRIES[name].table}/{name}"
-

@@ -16,10 +16,21 @@ _HEADS = {
              *(f"leak {level}" for level in _LEVELS)),
     FACES: ("method", "kept: faces found again", "kept: landmarks moved", *(f"leak {level}" for level in _LEVELS)),
 }  # fmt: skip
+_WHO = {
+    PEOPLE: "{config.people} test people, {config.queries} query and {config.gallery} gallery pictures each",
+    FACES: "{config.faces} people of the test folds, up to {config.shots} faces each, aligned, {config.side} pixels",
+}
+_KEPT = {
+    PEOPLE: "Kept: Rank-1 and mAP in % by the recogniser authorised for the release, both sides protected; of FRO by "
+    "a student of the release, and of PEPR-Net's features by its encoder, both in originals. FRO protects the people "
+    "whom its classifier was trained on, and its leaks are theirs.",
+    FACES: "Kept: in how many % of the faces dlib finds a face again, and how far its five points moved, in % of the "
+    "distance of the eyes.",
+}
 
 
 def table(rows: Rows, kind: str) -> str:
-    """The rows of people or of faces, in the table's order; above those of people what the originals themselves give."""
+    """The rows of people or of faces, in their order; above those of people what the originals themselves give."""
     chosen = [name for name in ENTRIES if ENTRIES[name].table == kind and name in rows]
     lines = [_originals(rows, chosen)] if kind == PEOPLE else []
     lines += [_line(rows[name], kind) for name in chosen]
@@ -29,24 +40,15 @@ def table(rows: Rows, kind: str) -> str:
 def about(rows: Rows, kind: str, config: AllStudyConfig) -> str:
     """What the numbers mean, in a paragraph."""
     ran = next((rows[name] for name in ENTRIES if ENTRIES[name].table == kind and "levels" in rows.get(name, ())), {})
-    who = (
-        f"{config.people} test people, {config.queries} query and {config.gallery} gallery pictures each"
-        if kind == PEOPLE
-        else f"{config.faces} people of the test folds, up to {config.shots} faces each, aligned, {config.side} pixels"
-    )
-    kept = (
-        "Kept: Rank-1 and mAP in % by the recogniser authorised for the release, both sides protected (FRO: by a "
-        "student of the release, PEPR-Net's features: by its encoder, both in originals)."
-        if kind == PEOPLE
-        else "Kept: in how many % of the faces dlib finds a face again, and how far its five points moved, in % of the "
-        "distance of the eyes."
-    )
-    return (
-        f"{who}; files read back, seed {config.seed}; 95 % intervals over people. {kept} Leak: of the attacks of a level "
-        f"that passed their gates, the one that gets farthest from chance, in %; judge: {ran.get('judge', 'none yet')}. "
-        f"Attackers who learn had {config.updates} updates and half of the people, and are scored on the others. INVALID: "
-        "all attacks of the level failed their gates, which proves nothing."
-    )
+    parts = [_WHO[kind].format(config=config) + f"; files read back, seed {config.seed}; 95 % intervals over people."]
+    parts += [
+        _KEPT[kind],
+        "Leak: of the attacks of a level that passed their gates, the one that gets farthest from chance, in %; "
+        f"judge: {ran.get('judge', 'none yet')}.",
+        f"Attackers who learn had {config.updates} updates and half of the people, and are scored on the others.",
+        "INVALID: all attacks of the level failed their gates, which proves nothing.",
+    ]
+    return " ".join(parts)
 
 
 def remarks(rows: Rows, kind: str) -> str:
@@ -108,4 +110,3 @@ def _leak(level: Mapping[str, Any]) -> str:
     if level["invalid"]:
         return f"INVALID ({', '.join(level['invalid'])})"
     return "not applicable"
-
