@@ -87,7 +87,7 @@ class AllStudy:
         wanted = self.config.wanted
         self.models.check(wanted)
         for name in ENTRIES:
-            why = self._lacking(ENTRIES[name]) if name in wanted else _LEFT_OUT
+            why = self._lacking(ENTRIES[name]) or ("" if name in wanted else _LEFT_OUT)
             if why and "levels" not in known.get(name, ()):  # what was measured before, elsewhere perhaps, stays
                 self._keep(name, missing_row(ENTRIES[name].label, why))
         audited = [name for name in self._runnable if not ENTRIES[name].features]
