@@ -12,7 +12,7 @@ from veilkit.rng import Randomness
 
 
 class Finder:
-    """Says that the points are where the first pixel's brightness puts them; of black pictures that there are none."""
+    """Says that the points are where the first pixel's brightness puts them, and that black pictures have none."""
 
     def predict(self, images: torch.Tensor) -> torch.Tensor:
         base = torch.tensor([[40.0, 10], [30, 10], [0, 10], [10, 10], [20, 30]])

@@ -47,8 +47,11 @@ def test_the_table_of_all_methods_takes_the_place_of_pixelfades_once_it_is_compl
     assert text.startswith("CUHK03-NP: 200 test people")
     assert "LFW" not in text
     assert "| PRO (patches) | 50.0 [40.0, 60.0] |" in text
-    both = headline.readme(cells, CONFIG, {**rows, "disguise": {"label": "Disguise", "not run": "no model"},
-                                           "face-blur": {**row("blur"), "kept": {"found": [1, 1, 1], "moved": None}}})  # fmt: skip
+    faces = {
+        "disguise": {"label": "Disguise", "not run": "no model"},
+        "face-blur": {**row("blur"), "kept": {"found": [1, 1, 1], "moved": None}},
+    }
+    both = headline.readme(cells, CONFIG, {**rows, **faces})
     assert "LFW: 150 people" in both
     assert "| Disguise | not run: no model |" in both
 

@@ -180,6 +180,14 @@ def test_models_are_taken_from_their_folder_with_what_lies_beside_them(data: Pat
         assert 0 <= some.run()["fro"]["kept"]["rank-1"][0] <= 1
 
 
+def test_files_of_recognisers_are_found_from_the_specs_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    judges = Judges("own.safetensors", "histogram", "dlib@dlib").resolved()
+    assert judges == Judges(str(tmp_path / "own.safetensors"), "histogram", "dlib@dlib")
+
+
 def test_models_by_name(tmp_path: Path) -> None:
     file = tmp_path / "pool.safetensors"
     file.touch()

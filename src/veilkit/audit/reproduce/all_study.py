@@ -28,6 +28,7 @@ from veilkit.datasets.lfw import Lfw
 from veilkit.datasets.market1501 import Market1501
 from veilkit.errors import DataError
 from veilkit.experts import load_expert
+from veilkit.experts.store import SUFFIXES
 from veilkit.methods import METHODS
 from veilkit.methods.calibration import spread_of_split
 from veilkit.methods.fro import Fro
@@ -57,6 +58,11 @@ class Judges:
     judge: str
     face: str
 
+    def resolved(self) -> Judges:
+        """Files by their whole paths: in a spec, paths start from its folder."""
+        return Judges(*(str(Path(each).resolve()) if each.endswith(SUFFIXES) else each
+                        for each in (self.expert, self.judge, self.face)))  # fmt: skip
+
 
 class AllStudy:
     """Rows of both tables. Nothing is computed before `run`, nor twice. faces: None where there are no pictures."""
@@ -73,7 +79,7 @@ class AllStudy:
         *,
         workers: int = 1,
     ) -> None:
-        self.folder, self.config, self.judges, self.models = folder.resolve(), config, judges, models
+        self.folder, self.config, self.judges, self.models = folder.resolve(), config, judges.resolved(), models
         self._data, self._faces, self._cache, self._workers = data, faces, cache, workers
         self._expert, self._judge = load_expert(judges.expert), load_expert(judges.judge)
         self._settings = as_json(study_settings(config, self._expert, self._judge, judges.face))
