@@ -259,9 +259,12 @@ def test_tables_tell_invalid_from_not_applicable_and_from_not_run() -> None:
     assert lines[2].startswith("| none (originals) | 90.0 [80.0, 100.0] | 70.0 [60.0, 80.0] | expert |")
     assert "| FRO | not run: needs a model |" in lines[3]
     assert "| 50.0 [40.0, 60.0] | 30.0 | expert; 90.0 [80.0, 100.0] |" in lines[4]
-    assert "12.5 [10.0, 20.0] (recovery, chance 1.0)" in lines[4]
+    assert "12.5 [10.0, 20.0] (recovery, chance 1.0) †" in lines[4]
     assert "50.0 [40.0, 60.0] (memorisation AUC, chance 50.0)" in lines[4]
-    assert lines[4].endswith("| INVALID (retrained) | not applicable |")
+    assert lines[4].endswith("| INVALID (retrained) | not attacked |")
+    blurred["levels"]["L3"] = level(**{"not made": {"stolen_decoder": "no decoder of this release is at hand"}})
+    assert table(rows, PEOPLE).endswith("| INVALID (retrained) | not applicable |")
+    blurred["levels"]["L3"] = level(why="nobody tried")
     text = report({**rows, "face-blur": {"label": "blur", "not run": "needs pictures"}}, TINY)
     for words in ("`linkage` INVALID: too weak", "L3: nobody tried", "judge: stranger", "5 updates"):
         assert words in text

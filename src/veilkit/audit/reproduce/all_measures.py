@@ -60,12 +60,12 @@ def faces_kept(
     corners, over faces that were found in both.
     """
     before, after = (_landmarks(each) for each in (originals, protected))
-    there, still = (np.isfinite(each).reshape(len(each), -1).all(axis=1) for each in (before, after))
-    again = there & still
+    there = _whole(before)
+    again = there & _whole(after)
     if not there.any():
         return {"by": _LANDMARKS, "found": None, "moved": None}
     share = mean_score("found", again[there].astype(np.float64), people[there], role=Role.UTILITY,
-                       higher_is_better=True, rng=rng)  # fmt: skip
+                       higher_is_better=True, rng=rng, rate=True)  # fmt: skip
     apart = np.linalg.norm(before[:, _LEFT] - before[:, _RIGHT], axis=-1)
     error = np.linalg.norm(after - before, axis=-1).mean(-1) / apart
     moved = None
@@ -74,6 +74,11 @@ def faces_kept(
             mean_score("moved", error[again], people[again], role=Role.UTILITY, higher_is_better=False, rng=rng)
         )
     return {"by": _LANDMARKS, "found": _interval(share), "moved": moved}
+
+
+def _whole(points: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """(N,) whether all points of a face are known."""
+    return np.asarray(np.isfinite(points).all(axis=(1, 2)), dtype=np.bool_)
 
 
 def _landmarks(pictures: Pictures) -> NDArray[np.float64]:

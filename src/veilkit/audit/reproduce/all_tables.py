@@ -16,6 +16,7 @@ _HEADS = {
              *(f"leak {level}" for level in _LEVELS)),
     FACES: ("method", "kept: faces found again", "kept: landmarks moved", *(f"leak {level}" for level in _LEVELS)),
 }  # fmt: skip
+_NO_FACE = "not measured: no face found"
 _WHO = {
     PEOPLE: "{config.people} test people, {config.queries} query and {config.gallery} gallery pictures each",
     FACES: "{config.faces} people of the test folds, up to {config.shots} faces each, aligned, {config.side} pixels",
@@ -46,7 +47,7 @@ def about(rows: Rows, kind: str, config: AllStudyConfig) -> str:
         "Leak: of the attacks of a level that passed their gates, the one that gets farthest from chance, in %; "
         f"judge: {ran.get('judge', 'none yet')}.",
         f"Attackers who learn had {config.updates} updates and half of the people, and are scored on the others.",
-        "INVALID: all attacks of the level failed their gates, which proves nothing.",
+        "INVALID: all attacks of the level failed their gates, which proves nothing; †: some did.",
     ]
     return " ".join(parts)
 
@@ -93,7 +94,7 @@ def _line(row: Mapping[str, Any], kind: str) -> tuple[str, ...]:
     if "why" in kept:
         shown: tuple[str, ...] = (f"not measured: {kept['why']}", "", "")
     elif kind == FACES:
-        shown = (percent(kept["found"]), percent(kept["moved"]))
+        shown = (percent(kept["found"]) or _NO_FACE, percent(kept["moved"]) or _NO_FACE)
     else:
         raw = kept.get("originals")
         beside = "" if not raw or raw["rank-1"] is None else f"; {percent(raw['rank-1'])}"
@@ -106,7 +107,8 @@ def _leak(level: Mapping[str, Any]) -> str:
     if found is not None:
         metric = "" if found["metric"].startswith("rank") else f" {found['metric']}"
         chance = "" if found["chance"] is None else f", chance {100 * found['chance']:.1f}"
-        return f"{percent(found['value'])} ({found['attack']}{metric}{chance})"
+        others = " †" if level["invalid"] else ""
+        return f"{percent(found['value'])} ({found['attack']}{metric}{chance}){others}"
     if level["invalid"]:
         return f"INVALID ({', '.join(level['invalid'])})"
-    return "not applicable"
+    return "not applicable" if level["not made"] else "not attacked"
