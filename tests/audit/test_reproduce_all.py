@@ -172,7 +172,12 @@ def test_models_are_taken_from_their_folder_with_what_lies_beside_them(data: Pat
         assert "needs a student" in rows["fro"]["kept"]["why"]
         assert rows["fro"]["levels"]["L0"]["found"] or rows["fro"]["levels"]["L0"]["invalid"]
         assert rows["peprnet-features"]["kept"]["rank-1"][0] <= 1
-        assert "no picture" in rows["peprnet-features"]["levels"]["L0"]["why"]
+        levels, kept = rows["peprnet-features"]["levels"], rows["peprnet-features"]["kept"]
+        assert levels["L0"]["found"]["value"] == levels["L3"]["found"]["value"] == kept["rank-1"]
+        assert "compared with each other by anybody" in levels["L0"]["why"]
+        assert {"feature_reconstruction"} == {*levels["L1"]["invalid"], *levels["L1"]["not made"]} or levels["L1"][
+            "found"
+        ]
         pool = tmp_path / "out" / "originals" / "pool" / "bounding_box_train"
         assert len(list(pool.iterdir())) == 4 * 3  # the people whom the classifier knows
     shutil.copyfile(tiny_expert_file(), (models / DEFAULTS["fro"]).with_suffix(".student.safetensors"))

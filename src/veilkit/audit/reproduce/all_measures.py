@@ -24,13 +24,14 @@ _METRICS = ("rank-1", "mAP")
 
 
 def searched(subject: Subject, embedder: Embedder, rng: Randomness) -> dict[str, Any]:
-    """Rank-1 and mAP of the test people's originals by a recogniser, as [value, low, high], and its name."""
+    """Rank-1 and mAP of the test people's originals by a recogniser, as [value, low, high]; Rank-1 by chance."""
     features = subject.tested.features(embedder)
     scores = retrieval_scores(
         subject.search.find(features, features), subject.search.identities[subject.search.query],
         role=Role.UTILITY, higher_is_better=True, rng=rng, chance=subject.search.chance(),
     )  # fmt: skip
-    return {"by": embedder.name, **{each.metric: _interval(each) for each in scores if each.metric in _METRICS}}
+    found = {each.metric: _interval(each) for each in scores if each.metric in _METRICS}
+    return {"by": embedder.name, **found, "chance": subject.search.chance()["rank-1"]}
 
 
 def features_attacked(

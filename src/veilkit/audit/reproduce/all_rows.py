@@ -14,6 +14,8 @@ from veilkit.audit.wording import found
 from veilkit.types import Evidence, Level, Score
 
 Row = dict[str, Any]
+AS_KEPT = "as kept"
+"""In place of an attack: who sees the release searches in it as well as the authorised user does."""
 _METRICS = ("rank-1", "mAP")
 
 
@@ -38,29 +40,20 @@ def audited_row(label: str, result: AuditResult, kept: Mapping[str, Any] | None 
 
 
 def attacked_row(
-    label: str, evidence: Sequence[Evidence], kept: Mapping[str, Any], why_not: Mapping[Level, str], **about: Any
+    label: str, evidence: Sequence[Evidence], kept: Mapping[str, Any], open_to: Mapping[Level, str], **about: Any
 ) -> Row:
-    """The same of attacks that no audit made. why_not: of levels that were not attacked."""
+    """The same of attacks that no audit made. open_to: levels at which people are found as by the user, and why."""
     levels = {}
     for level in Level:
         tried = [each for each in evidence if each.level is level]
-        best: tuple[float, Row] | None = None
-        for each in tried:
-            scored = found(each)
-            if scored is None or each.invalid:
-                continue
-            score, chance = scored
-            if chance is None:
-                continue
-            worse = over_chance(score.value, chance)
-            if best is None or worse > best[0]:
-                best = worse, {"attack": each.attack, "metric": score.metric, "value": _interval(score),
-                               "chance": chance}  # fmt: skip
+        got = [_headline(each) for each in tried if not each.invalid]
+        if level in open_to:
+            got.append({"attack": AS_KEPT, "metric": "rank-1", "value": kept["rank-1"], "chance": kept["chance"]})
         levels[str(level)] = {
-            "found": None if best is None else best[1],
+            "found": max((each for each in got if each), key=_beyond_chance, default=None),
             "invalid": {each.attack: list(each.invalid) for each in tried if each.invalid},
             "not made": {each.attack: each.reason for each in tried if not each.applicable},
-            "why": why_not.get(level, ""),
+            "why": open_to.get(level, ""),
         }
     return {"label": label, "kept": dict(kept), "levels": levels, **about}
 
@@ -68,6 +61,19 @@ def attacked_row(
 def missing_row(label: str, why: str) -> Row:
     """A method that was not run, and why."""
     return {"label": label, "not run": why}
+
+
+def _headline(evidence: Evidence) -> Row | None:
+    """What an attack is told by; None where it has no score, or nobody knows what chance would give."""
+    scored = found(evidence)
+    if scored is None or scored[1] is None:
+        return None
+    score, chance = scored
+    return {"attack": evidence.attack, "metric": score.metric, "value": _interval(score), "chance": chance}
+
+
+def _beyond_chance(row: Row) -> float:
+    return over_chance(row["value"][0], row["chance"])
 
 
 def _level(verdict: LevelVerdict) -> Row:

@@ -41,9 +41,9 @@ from veilkit.types import Level, Split
 SPEC, MATRIX_FOLDER = "spec.toml", "matrix"
 _LEFT_OUT = "not asked for (methods)"
 _NO_FACES = "needs pictures of faces: --faces LFW"
-_FEATURE_LEVELS = {
-    Level.L0: "a release of features holds no picture that a stranger's recogniser could look at",
-    Level.L3: "no attack here inverts features with the encoder in hand",
+_OPEN_FEATURES = {
+    Level.L0: "features can be compared with each other by anybody, without a recogniser",
+    Level.L3: "who holds the encoder searches for people by pictures of theirs, as the authorised user does",
 }
 
 
@@ -193,7 +193,7 @@ class AllStudy:
             self._subject, encoder, self._expert, self._judge, budget, self.folder / "work", self._rng
         )
         return attacked_row(
-            entry.label, found, searched(self._subject, encoder, self._rng), _FEATURE_LEVELS, judge=self._judge.name,
+            entry.label, found, searched(self._subject, encoder, self._rng), _OPEN_FEATURES, judge=self._judge.name,
             people=self.config.people, pictures=len(self._subject.tested), alarms=[],
         )  # fmt: skip
 

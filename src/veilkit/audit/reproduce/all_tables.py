@@ -61,8 +61,8 @@ def remarks(rows: Rows, kind: str) -> str:
         for level, found in rows[name]["levels"].items():
             said = [f"`{attack}` INVALID: {'; '.join(why)}" for attack, why in found["invalid"].items()]
             said += [f"`{attack}` not made: {why}" for attack, why in found["not made"].items()]
-            if found["found"] is None and not said:
-                said = [found["why"] or "no attack of this level applies"]
+            if found["why"] and not said:
+                said = [found["why"]]
             lines += [f"- {rows[name]['label']}, {level}: {each}" for each in said]
     return "\n".join(lines)
 
