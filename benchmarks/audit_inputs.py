@@ -179,6 +179,25 @@ def _another_key_kept_names(source: Path, work: Path) -> Folders:
     return _another_key(source, work, "kept")
 
 
+def _manifest_of_others(source: Path, work: Path) -> Folders:
+    """A release in which one picture was changed, one taken away and one added since."""
+    folder = originals(source, work)
+    protect(folder, work / "release", "blur", key=work / "own" / "key", names="kept", labels="folder")
+    first, second, third = sorted((work / "release").rglob("*.png"))[:3]
+    with Image.open(first) as image:
+        other = image.convert("RGB").filter(ImageFilter.BoxBlur(2))
+    other.save(first)
+    second.unlink()
+    shutil.copyfile(third, third.with_name("added.png"))
+    return folder, work / "release"
+
+
+def _foreign_manifest(source: Path, work: Path) -> Folders:
+    folder, release = _by_person(source, work)
+    (release / "manifest.json").write_text('{"name": "holiday pictures", "version": 3}')
+    return folder, release
+
+
 def _nothing_pairs(source: Path, work: Path) -> Folders:
     """A release of synthetic pictures, whose folders say who each is meant for."""
     folder, release = _by_person(source, work)
@@ -249,13 +268,22 @@ CASES = (
          ("only the protected ones are measured", "INVALID: the originals are not at hand"), (KEPT, CHAOS),
          ("recognition with raw queries or a raw gallery", "similarity to the originals", "attack linkage",
           "attack own_original", "attack mean_image")),
+    Case("nothing pairs and nobody is known", _nothing_pairs_nobody_known, 0,
+         ("only their files and pixels are looked into", "keep the paths or file names", "--labels", "Not attacked"),
+         (CHAOS,),
+         ("recognition of people in four settings", "recognition with raw queries or a raw gallery",
+          "similarity to the originals", *PEOPLE_ATTACKS, "attack own_original", "attack mean_image")),
+    Case("a manifest that does not match its files", _manifest_of_others, 0,
+         ("the manifest does not match the files", "1 listed pictures are missing", "1 pictures are not listed",
+          "1 pictures have other content", "is only claimed"), EVERYTHING,
+         ("whether the release is what its manifest says",)),
+    Case("a manifest of another tool", _foreign_manifest, 0,
+         ("manifest.json is not one that this version reads", "treated as any other"), EVERYTHING),
     Case("the key of another release, names kept", _another_key_kept_names, 0,
          ("not the one that this release was made with", "names were kept"), EVERYTHING, (), OTHER_KEY),
     Case("the key of another release", _another_key, 2,
          ("nothing can be measured", "not the one that this release was made with", "--key"),
          options=OTHER_KEY),
-    Case("nothing pairs and nobody is known", _nothing_pairs_nobody_known, 2,
-         ("nothing can be measured", "could be paired", "--labels")),
     Case("no protected picture can be read", _unreadable, 2, ("nothing can be measured", "could be read")),
     Case("an empty release", _empty_release, 2, ("no pictures",)),
     Case("an empty folder of originals", _empty_originals, 2, ("no pictures",)),

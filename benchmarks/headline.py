@@ -1,13 +1,23 @@
-"""The README's table: what releases of people keep and what they give away, from the cells of PixelFade's study."""
+"""The README's tables: what releases keep and what they give away.
+
+They come from the rows of all methods (benchmarks/headline_study.py) once every method that needs no model has been
+measured there; until then from the cells of PixelFade's study.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import study_cells
+from veilkit.audit.reproduce.all_plan import ENTRIES, FACES, PEOPLE, AllStudyConfig
+from veilkit.audit.reproduce.all_tables import about, table
 from veilkit.audit.reproduce.pixelfade_plan import OURS, PixelFadeStudyConfig
 from veilkit.audit.reproduce.pixelfade_tables import markdown, with_interval
+from veilkit.methods import METHODS as ALL
 
+NAME, CONFIG = "headline", AllStudyConfig()
+DATA = {PEOPLE: "CUHK03-NP", FACES: "LFW"}
 METHODS = {
     OURS: "`pixelfade`", "paper": "`pixelfade --preset paper`", "released": "`pixelfade --preset released`",
     "avih": "`avih`", "avih-released": "`avih --preset released`",
@@ -17,6 +27,32 @@ HEAD = (
     "method", "kept: both sides protected", "kept: gallery protected", "leak L0: stranger",
     "leak L1: recovered, SSIM", "leak L1: recovered, recognised",
 )  # fmt: skip
+
+
+def readme(pixelfade: Mapping[str, Any], config: PixelFadeStudyConfig, rows: Mapping[str, Any]) -> str:
+    """What stands in README. rows: of all methods, by name, as far as they are published."""
+    if not complete(rows):
+        return headline(pixelfade, config)
+    kinds = [kind for kind in (PEOPLE, FACES) if any("levels" in row for row in _of(rows, kind).values())]
+    return "\n\n".join(f"{DATA[kind]}: {about(rows, kind, CONFIG)}\n\n{table(rows, kind)}" for kind in kinds)
+
+
+def published_rows() -> dict[str, Any]:
+    """The rows of all methods that are kept with the results, by name."""
+    found = study_cells.published(NAME)
+    return {
+        name: found[f"{ENTRIES[name].table}/{name}"] for name in ENTRIES if f"{ENTRIES[name].table}/{name}" in found
+    }
+
+
+def complete(rows: Mapping[str, Any]) -> bool:
+    """Whether all methods for people that need no model were measured."""
+    needed = [name for name, entry in ENTRIES.items() if entry.table == PEOPLE and not ALL[entry.method].learns]
+    return all("levels" in rows.get(name, ()) for name in needed)
+
+
+def _of(rows: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    return {name: row for name, row in rows.items() if ENTRIES[name].table == kind}
 
 
 def headline(cells: Mapping[str, Any], config: PixelFadeStudyConfig) -> str:

@@ -23,7 +23,7 @@ import torch
 
 from claims import README, ROOT, publish, put, reaches, record
 from controls_table import independent_judge, sources
-from headline import headline
+from headline import published_rows, readme
 from study_cells import keep, read, restore
 from veilkit.audit.cache import Cache
 from veilkit.audit.reproduce.cells import Cells
@@ -82,7 +82,7 @@ def main() -> None:
         print(f"proves nothing: {reason}")
     put(PAGES / "pixelfade.md", "pixelfade", tables(cells))
     put(PAGES / "avih.md", "avih", beside_avih(cells))
-    put(README, "people", headline(cells, CONFIG))
+    put(README, "people", readme(cells, CONFIG, published_rows()))
     for row in rows(cells):
         about = {"data": "CUHK03-NP, detected, 128x64", "seed": CONFIG.seed, "command": COMMAND, "scale": SCALE}
         record(**{**about, **row})

@@ -23,6 +23,7 @@ _BY_NAME = {
     "fro_faces",
     "fro_pictures",
     "fro_study",
+    "headline_study",
     "pepr_study",
     "pixelfade_study",
     "privacyreid_study",

@@ -27,6 +27,12 @@ def read(work: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def published(name: str) -> dict[str, Any]:
+    """The results that are published, whatever their settings."""
+    held = (json.loads(file.read_text(encoding="utf-8")) for file in sorted(_published(name).glob("*.json")))
+    return {each["cell"]: each["result"] for each in held}
+
+
 def restore(work: Path, name: str, wanted: Mapping[str, Any]) -> None:
     """Take over published cells of this configuration that the working folder lacks."""
     expected = _as_json(wanted)

@@ -14,6 +14,8 @@ from PIL import Image
 from tests.audit.folders import blur, changed, grey, market, noise, person, plain, same
 from tests.methods.anonymisers import tiny_model_file
 from veilkit.audit import AuditResult, read_audit, run_audit
+from veilkit.audit.telling import told
+from veilkit.audit.verdict import Grade
 from veilkit.errors import CheckpointError, DataError, UsageError
 from veilkit.experts import load_expert
 from veilkit.experts.base import ExpertInfo
@@ -187,13 +189,24 @@ def test_where_nothing_can_be_measured_it_is_an_error(tmp_path: Path) -> None:
         audit(originals, tmp_path / "p")
     with pytest.raises(DataError, match="not there"):
         audit(originals, tmp_path / "nowhere")
-    Image.fromarray(person(0, 0)).save(tmp_path / "p" / "unknown.png")
-    with pytest.raises(DataError, match="nothing can be measured"):
-        audit(originals, tmp_path / "p")
     for file in changed(originals, tmp_path / "broken", same).rglob("*.png"):
         file.write_bytes(b"broken")
     with pytest.raises(DataError, match="none of the 6 pictures could be read"):
         audit(originals, tmp_path / "broken")
+
+
+def test_a_folder_without_pairs_of_people_whom_nobody_knows_is_looked_into_and_nothing_more(tmp_path: Path) -> None:
+    originals = plain(tmp_path / "o", people=2)
+    (tmp_path / "p").mkdir()
+    Image.fromarray(person(0, 0)).save(tmp_path / "p" / "unknown.png")
+    result = audit(originals, tmp_path / "p", learn=5)
+    assert {(each.by, each.score.metric) for each in result.measurements} == {("images", "AD")}
+    assert all(not each.applicable for each in result.attacks)
+    assert all(verdict.grade is Grade.NOT_ATTACKED for verdict in result.verdicts)
+    assert any("only their files and pixels are looked into" in note for note in result.notes)
+    lines = list(told(result))
+    assert any(line.startswith("For more verdicts: the originals of these pictures") for line in lines)
+    assert not any("--learn" in line for line in lines)
 
 
 def test_audits_may_share_a_cache(tmp_path: Path) -> None:

@@ -10,8 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.audit.folders import blur, changed, plain
+from tests.methods.experts import tiny_expert_file
 from veilkit.audit.matrix import combinations, run_matrix
 from veilkit.audit.spec import read_spec
+from veilkit.audit.spec_text import spec_text
 from veilkit.cli import app
 from veilkit.errors import ConfigError, DataError, UsageError
 
@@ -90,6 +92,7 @@ def test_one_hopeless_audit_does_not_stop_the_others(folders: Path) -> None:
             "unknown setting 'block'",
         ),
         (LEAST + '[[methods]]\nname = "m"\nmethod = "fro"\n', "must learn before it protects"),
+        (LEAST + '[[methods]]\nname = "m"\nmethod = "blur"\ndataset = "b"\n', "method m: there is no dataset 'b'"),
         (LEAST.replace('"a"', '"a/b"') + RELEASE, "letters, digits"),
         ("[[datasets", "is not TOML"),
     ],
@@ -112,6 +115,32 @@ def test_paths_are_taken_from_the_specs_folder(tmp_path: Path) -> None:
     assert spec.datasets[0].originals == tmp_path / "o"
     assert spec.releases[0].protected == tmp_path / "p"
     assert (spec.experts[0].expert, spec.experts[0].judge) == (str(tmp_path / "own.safetensors"), "histogram")
+
+
+def test_a_method_may_have_one_dataset_and_an_expert_of_its_own(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        plain(tmp_path / name, people=4, shots=2)
+    text = "".join(f'[[datasets]]\nname = "{name}"\noriginals = "{name}"\n' for name in ("a", "b"))
+    text += '[[experts]]\nexpert = "histogram"\njudge = "histogram"\n'
+    text += '[[methods]]\nname = "everywhere"\nmethod = "blur"\n'
+    text += f'[[methods]]\nname = "one"\nmethod = "blur"\ndataset = "b"\nexpert = "{tiny_expert_file()}"\n'
+    spec = read_spec(written(tmp_path, 'attacks = ["own_original"]\n' + text))
+    done = run_matrix(spec, tmp_path / "out")
+    assert [each.combination.name for each in done] == [
+        "a.everywhere.default.seed0", "b.everywhere.default.seed0", "b.one.default.seed0",
+    ]  # fmt: skip
+    experts = [each.result.expert.sha256 for each in done if each.result is not None]
+    assert experts[0] == experts[1] != experts[2]
+    assert done[2].result is not None
+    assert done[2].result.judge.name == "histogram"
+
+
+def test_a_spec_that_a_program_wrote_is_read_back_as_it_was(folders: Path) -> None:
+    spec = read_spec(written(folders, example()))
+    assert read_spec(written(folders, spec_text(spec, folders))) == spec
+    odd = spec.model_copy(update={"methods": (spec.methods[0].model_copy(update={"settings": {"cell": object()}}),)})
+    with pytest.raises(ConfigError, match="but got object"):
+        spec_text(odd, folders)
 
 
 def test_a_spec_goes_without_other_options_and_without_it_two_folders_are_needed(tmp_path: Path) -> None:

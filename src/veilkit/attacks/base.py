@@ -43,10 +43,11 @@ class Need(StrEnum):
 
 
 NO_BUDGET = "no budget given"
+NO_PAIRS_KNOWN = "it is not known which original belongs to which protected picture"
 _LACKING = {
     Need.IMAGES: "the release holds no images",
     Need.FEATURES: "the release holds no features",
-    Need.PAIRS: "it is not known which original belongs to which protected picture",
+    Need.PAIRS: NO_PAIRS_KNOWN,
     Need.IDENTITIES: "people cannot be searched for with what is known of the pictures",
     Need.EXPERT: "there is no recogniser to attack with",
     Need.ORACLE: "the protection itself cannot be run on other pictures",

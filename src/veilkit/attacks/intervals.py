@@ -25,12 +25,15 @@ def mean_score(
     higher_is_better: bool,
     rng: Randomness,
     note: str = "",
+    rate: bool = False,
 ) -> Score:
     """The mean of values (N,) with its identity-clustered interval.
 
     people: (N,) codes; None where unknown, then pictures are drawn instead. One person alone gives no interval.
+    rate: values are hits, so that where all or none hit the exact interval of so many people is given.
     """
-    return _scores({metric: values}, people, frozenset(), role, higher_is_better, rng, {metric: note})[0]
+    rates = frozenset({metric} if rate else ())
+    return _scores({metric: values}, people, rates, role, higher_is_better, rng, {metric: note})[0]
 
 
 def retrieval_scores(

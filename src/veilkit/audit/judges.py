@@ -1,4 +1,7 @@
-"""Which recognisers take part: the authorised expert, and a judge that is independent of it."""
+"""Which recognisers take part: the authorised expert, and a judge that is independent of it.
+
+A name such as dlib@dlib is an identity expert of faces that is shown a view of wide crops (`experts.viewed`).
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from pathlib import Path
 from veilkit.audit.result import Recogniser
 from veilkit.errors import CheckpointError
 from veilkit.experts import Embedder, load_expert
+from veilkit.experts.viewed import load_viewed, names_view
 
 BUILT_IN = ("people", "histogram")  # in the order of preference
 
@@ -42,6 +46,8 @@ def describe(embedder: Embedder) -> Recogniser:
 
 
 def _loaded(wanted: str | Path | Embedder) -> Embedder:
+    if isinstance(wanted, str) and names_view(wanted):
+        return load_viewed(wanted)
     return load_expert(wanted) if isinstance(wanted, str | Path) else wanted
 
 

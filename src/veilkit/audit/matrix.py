@@ -45,7 +45,8 @@ class Audited:
 def combinations(spec: AuditSpec) -> Iterator[Combination]:
     """All audits of a spec, in its order."""
     pairs: list[tuple[DatasetSpec, ReleaseSpec | MethodSpec]] = [(spec.dataset_of(r), r) for r in spec.releases]
-    pairs += [(dataset, method) for method in spec.methods for dataset in spec.datasets]
+    pairs += [(dataset, method) for method in spec.methods for dataset in spec.datasets
+              if method.dataset in (None, dataset.name)]  # fmt: skip
     for dataset, source in pairs:
         for expert in spec.experts:
             for seed in spec.seeds:
@@ -61,14 +62,21 @@ def run_matrix(spec: AuditSpec, out: str | Path, *, workers: int = 1) -> tuple[A
     nothing can be measured is listed with the reason, and the others are made.
     """
     target = Path(out).resolve()
+    done = tuple(audits(spec, target, workers=workers))
+    text = json.dumps({"format": "veilkit-audit-matrix-1", "audits": [_row(each) for each in done]}, indent=2) + "\n"
+    write_atomically(target / MATRIX, text.encode(), target)
+    return done
+
+
+def audits(spec: AuditSpec, out: str | Path, *, workers: int = 1) -> Iterator[Audited]:
+    """The audits of a spec, one after the other, each as soon as it is made; files as `run_matrix` says."""
+    target = Path(out).resolve()
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DestinationError(f"the audits cannot be written to {target}: {error.strerror}") from None
-    done = tuple(_audited(spec, each, target, workers) for each in combinations(spec))
-    text = json.dumps({"format": "veilkit-audit-matrix-1", "audits": [_row(each) for each in done]}, indent=2) + "\n"
-    write_atomically(target / MATRIX, text.encode(), target)
-    return done
+    for each in combinations(spec):
+        yield _audited(spec, each, target, workers)
 
 
 def _audited(spec: AuditSpec, each: Combination, target: Path, workers: int) -> Audited:
@@ -80,15 +88,16 @@ def _audited(spec: AuditSpec, each: Combination, target: Path, workers: int) -> 
                 dataset.originals, folder, source.method, preset=source.preset, settings=source.settings,
                 seed=each.seed, labels=dataset.labels, model=source.model, workers=0 if workers == 1 else workers,
             )  # fmt: skip
-            key, student = None, None
+            key = None
             seed: int | None = each.seed
         else:
-            folder, key, seed, student = source.protected, source.key, source.seed, source.student
+            folder, key, seed = source.protected, source.key, source.seed
         result = run_audit(
-            dataset.originals, folder, key=key, seed=seed, expert=each.expert.expert, judge=each.expert.judge,
-            labels=dataset.labels, boxes=dataset.boxes, unseen=dataset.unseen, held_out=dataset.held_out,
-            student=student, decoder=source.decoder, out=target / "audits" / each.name, learn=spec.learn,
-            budget=spec.budget, attacks=spec.attacks, draw_seed=each.seed, cache=target / "cache", workers=workers,
+            dataset.originals, folder, key=key, seed=seed, expert=source.expert or each.expert.expert,
+            judge=source.judge or each.expert.judge, labels=dataset.labels, boxes=dataset.boxes,
+            unseen=dataset.unseen, held_out=dataset.held_out, student=source.student, decoder=source.decoder,
+            out=target / "audits" / each.name, learn=spec.learn, budget=spec.budget,
+            attacks=spec.attacks, draw_seed=each.seed, cache=target / "cache", workers=workers,
             cells=target / "cells", prefix=f"{each.name}.",
         )  # fmt: skip
     except DataError as error:

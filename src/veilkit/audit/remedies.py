@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from veilkit.attacks import ATTACKS
-from veilkit.attacks.base import NO_BUDGET, Need
+from veilkit.attacks.base import NO_BUDGET, NO_PAIRS_KNOWN, Need
 from veilkit.audit.unpaired_measure import LEFT_OUT
 from veilkit.audit.verdict import LevelVerdict
 from veilkit.types import Evidence
@@ -37,13 +37,15 @@ def for_missing(attack: str, reason: str) -> str:
         return "all attacks (no --attack)"
     if wants_budget(attack, reason):
         return _LEARN
+    if NO_PAIRS_KNOWN in reason:
+        return _PAIRS
     return "the method's decoder, if it has one (--decoder)" if "no decoder" in reason else ""
 
 
 def wants_budget(attack: str, reason: str) -> bool:
-    """Whether an attack was not made for lack of a budget, not of what an audit of folders never has."""
+    """Whether an attack was not made for lack of a budget, and not of pairs or of what folders never hold."""
     never = {Need.FEATURES, Need.PROTECTOR}
-    return NO_BUDGET in reason and (attack not in ATTACKS or not never & ATTACKS[attack].needs)
+    return reason.startswith(NO_BUDGET) and (attack not in ATTACKS or not never & ATTACKS[attack].needs)
 
 
 def why_missing(missing: Mapping[str, str]) -> str:

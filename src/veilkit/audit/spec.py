@@ -59,7 +59,10 @@ class DatasetSpec(_Part):
 
 
 class ReleaseSpec(_Part):
-    """A folder of protected pictures that is there. dataset: which originals, where the spec has several."""
+    """A folder of protected pictures that is there. dataset: which originals, where the spec has several.
+
+    expert, judge: of this release alone, in place of those of [[experts]].
+    """
 
     name: Name
     protected: Path
@@ -68,10 +71,15 @@ class ReleaseSpec(_Part):
     seed: int | None = None
     decoder: Path | None = None
     student: Path | None = None
+    expert: str | None = None
+    judge: str | None = None
 
 
 class MethodSpec(_Part):
-    """A method that is run on every dataset, under each seed, and its release audited."""
+    """A method that is run on every dataset, under each seed, and its release audited.
+
+    dataset: the one that it is run on, where not on all. expert, judge, student: as of a release.
+    """
 
     name: Name
     method: Annotated[str, AfterValidator(_method)]
@@ -79,6 +87,10 @@ class MethodSpec(_Part):
     settings: dict[str, Any] = Field(default_factory=dict)
     model: Path | None = None
     decoder: Path | None = None
+    student: Path | None = None
+    dataset: Name | None = None
+    expert: str | None = None
+    judge: str | None = None
 
 
 class ExpertSpec(_Part):
@@ -140,12 +152,18 @@ def _check(spec: AuditSpec, file: Path) -> None:
         if twice := sorted({name for name in names if names.count(name) > 1}):
             wrong.append(f"{what}: {', '.join(twice)} occurs twice")
     known = [dataset.name for dataset in spec.datasets]
-    for release in spec.releases:
-        if release.dataset is None and len(known) > 1:
-            wrong.append(f"release {release.name}: which of the datasets {', '.join(known)}? Give its `dataset`")
-        elif release.dataset is not None and release.dataset not in known:
+    if len(known) > 1:
+        wrong += [
+            f"release {release.name}: which of the datasets {', '.join(known)}? Give its `dataset`"
+            for release in spec.releases
+            if release.dataset is None
+        ]
+    sources: list[ReleaseSpec | MethodSpec] = [*spec.releases, *spec.methods]
+    for source in sources:
+        if source.dataset is not None and source.dataset not in known:
+            what = "release" if isinstance(source, ReleaseSpec) else "method"
             wrong.append(
-                f"release {release.name}: there is no dataset {release.dataset!r}; there are {', '.join(known)}"
+                f"{what} {source.name}: there is no dataset {source.dataset!r}; there are {', '.join(known)}"
             )
     for method in spec.methods:
         kind = METHODS[method.method]

@@ -205,15 +205,22 @@ def _items(
         return [_Item(original, path, *label(original)) for original, path in pairing.pairs], []
     label = labeller(labels, protected)
     items = [_Item(None, path, *label(path)) for path in sorted(protected_paths, key=os.fsencode)]
-    if all(item.identity is None for item in items):
-        why = "; ".join(pairing.notes) or "no path or file name occurs in both folders"
+    if any(item.identity is not None for item in items):
+        return items, ["no protected picture could be paired with an original: only the protected ones are measured"]
+    better = (
+        "With pairs, everything could be measured: keep the paths or file names of the originals, or give the key of "
+        "the release (--key). Without pairs, how well the protected pictures of one person find each other could be: "
+        "say who is in them (--labels)"
+    )
+    if pairing.notes:  # there is a key that pairs them, and it is not here
         raise DataError(
-            f"nothing can be measured: no protected picture could be paired with an original ({why}), and the "
-            "protected pictures do not say who is in them. With pairs, everything could be measured: give the key of "
-            "the release (--key), or keep the paths or file names of the originals. Without pairs, how well the "
-            "protected pictures of one person find each other could be: say who is in them (--labels)"
+            "nothing can be measured: no protected picture could be paired with an original "
+            f"({'; '.join(pairing.notes)}), and the protected pictures do not say who is in them. {better}"
         )
-    return items, ["no protected picture could be paired with an original: only the protected ones are measured"]
+    return items, [
+        "no protected picture could be paired with an original, for no path or file name occurs in both folders, and "
+        f"the protected pictures do not say who is in them: only their files and pixels are looked into. {better}"
+    ]
 
 
 def _boxed(pairing: Pairing, boxes: Sequence[PersonBox]) -> tuple[list[_Item], list[str]]:

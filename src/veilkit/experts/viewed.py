@@ -1,4 +1,4 @@
-"""An identity expert that is shown the part of a wide crop that it is used to."""
+"""An expert that is shown a part of each picture: identity experts of faces, of wide crops."""
 
 from __future__ import annotations
 
@@ -9,23 +9,37 @@ from torch import Tensor
 
 from veilkit.experts.alignment import VIEWS, view
 from veilkit.experts.base import Embedder, ExpertInfo, check_images
+from veilkit.experts.supervisors import load_identity
+
+_SIGN = "@"
 
 
 class Viewed(Embedder):
-    """Takes wide crops (see `alignment.WIDE`) and shows the expert one of `alignment.VIEWS` of each."""
+    """An embedder of the view `name` (of `alignment.VIEWS`) of wide crops; square pictures only."""
 
-    def __init__(self, expert: Embedder, shown: str) -> None:
-        _ = VIEWS[shown]  # an unknown one is told now
-        self._expert, self._view = expert, shown
+    def __init__(self, embedder: Embedder, name: str) -> None:
+        _ = VIEWS[name]  # an unknown one is told now
+        self._embedder, self._view = embedder, name
 
     @property
     def info(self) -> ExpertInfo:
-        """Who the expert is; the hash also stands for what it is shown."""
-        info = self._expert.info
-        place = f"{info.sha256} {self._view} {VIEWS[self._view]}"
-        return replace(info, sha256=hashlib.sha256(place.encode()).hexdigest())
+        """The embedder's, with the view in name and hash: what it sees belongs to what its features depend on."""
+        info = self._embedder.info
+        digest = hashlib.sha256(f"{info.sha256} {VIEWS[self._view]}".encode()).hexdigest()
+        return replace(info, name=f"{info.name}{_SIGN}{self._view}", sha256=digest)
 
     def embed(self, images: Tensor) -> Tensor:
         """(N, 3, S, S) -> (N, D)."""
         check_images(images)
-        return self._expert.embed(view(images, self._view))
+        return self._embedder.embed(view(images, self._view))
+
+
+def names_view(name: str) -> bool:
+    """Whether a name is one of `load_viewed`: dlib@dlib, mobilefacenet@arcface."""
+    return name.rpartition(_SIGN)[2] in VIEWS and _SIGN in name
+
+
+def load_viewed(name: str) -> Viewed:
+    """The identity expert that stands before the @, and the view behind it."""
+    expert, _, shown = name.rpartition(_SIGN)
+    return Viewed(load_identity(expert), shown)
