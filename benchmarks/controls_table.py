@@ -33,6 +33,7 @@ from veilkit.types import Score
 ROOT = Path(__file__).resolve().parents[1]
 CONTROLS = ("blur", "pixelate", "noise", "mask", "mixup", "patches")
 JUDGE = "osnet_x0_25_msmt17.onnx"
+EXPERT = ROOT / "models" / "cuhk03_mobilenetv2.safetensors"
 TEST_FOLDERS = ("query", "bounding_box_test")
 SEED = 0
 CHAOS = "chaos (AD)"
@@ -66,7 +67,7 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--expert", help="the authorised expert; default: the one models/cuhk03_*.safetensors")
+    parser.add_argument("--expert", help="the authorised expert; default: models/cuhk03_mobilenetv2.safetensors")
     parser.add_argument("--methods", nargs="+", default=CONTROLS, choices=sorted(METHODS))
     parser.add_argument("--work", type=Path, default=ROOT / "runs" / "controls")
     parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results")
@@ -89,12 +90,9 @@ def sources() -> tuple[Path, Path]:
 def _expert(given: str | None) -> str | Path:
     if given is not None:
         return given
-    found = sorted((ROOT / "models").glob("cuhk03_*.safetensors"))
-    if len(found) != 1:
-        sys.exit(
-            f"Expected one models/cuhk03_*.safetensors, but there are {len(found)}: name the expert with --expert."
-        )
-    return found[0]
+    if not EXPERT.is_file():
+        sys.exit(f"{EXPERT.name} is not in models/: name the authorised expert with --expert.")
+    return EXPERT
 
 
 def independent_judge(file: Path) -> Embedder:

@@ -139,9 +139,9 @@ def cuhk03() -> None:
     data = load_market1501(Path(root, "cuhk03-np"))
     weights = Path(os.environ.get("VEILKIT_WEIGHTS", Path(root).parent / "weights"))
     experts: dict[str, Embedder] = {name: load_expert(name) for name in ("histogram", "people")}
-    model = next((ROOT / "models").glob("cuhk03_*.safetensors"), None)
-    if model is None:
-        print("skipped: models/ holds no cuhk03_*.safetensors; docs/training.md says how to train one")
+    model = ROOT / "models" / "cuhk03_mobilenetv2.safetensors"
+    if not model.is_file():
+        print(f"skipped: {model.name} is not in models/; docs/training.md says how to train one")
         return
     experts["cuhk03"] = _expert(model, "cuhk03")
     with tempfile.TemporaryDirectory() as folder:

@@ -27,6 +27,7 @@ from veilkit.audit.cache import Cache
 from veilkit.audit.reproduce.cells import Cells
 from veilkit.audit.reproduce.privacyreid_plan import (
     BASE,
+    LEARNED,
     STAGES,
     STRANGER,
     WITH,
@@ -161,8 +162,12 @@ def tables(cells: Mapping[str, Any]) -> str:
         parts += ["Likeness to the originals, and Table 3:", likeness_table(releases, recovered)]
     if recovered:
         parts += ["Table 4, retrieval in recovered pictures:", recovered_table(recovered)]
-    if checks := cells.get(f"training/{KIND}/{WITH}"):
-        parts += ["The checks, on validation people of the training part:", checks_table(checks["checks"])]
+    for stage in LEARNED:
+        if checks := cells.get(f"training/{KIND}/{stage}"):
+            parts += [
+                f"The checks {stage} upgradation, on validation people of the training part:",
+                checks_table(checks["checks"]),
+            ]
     if features := _stages(cells, "features"):
         parts += ["Figure 9 in numbers, mean cosine distances:", features_table(features)]
     if attacks := _attacks(cells, WITH):

@@ -26,6 +26,7 @@ _BY_NAME = {
     "headline_study",
     "pepr_study",
     "pixelfade_study",
+    "privacyreid_pictures",
     "privacyreid_study",
 }
 
