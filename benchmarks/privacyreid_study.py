@@ -145,6 +145,14 @@ def rows(cells: Mapping[str, Any]) -> list[dict[str, Any]]:
                  f"raw {_points(raw)} %, protected {_points(shown)} %, "
                  f"chance {100 * stock['chance']['rank-1']:.1f} %")
         )  # fmt: skip
+    attacks = _attacks(cells, WITH)
+    if len(attacks) == len(CONFIG.attacks):
+        told = [f"{name} {_points(next(iter(cell['scores'].values())))} %" for name, cell in attacks.items()]
+        found.append(
+            _row("informed", "Attacks on the release with upgradation without a valid figure and its interval",
+                 len(_invalid(attacks)), "== 0", f"of {len(attacks)} attacks", 0,
+                 f"Rank-1, of the person or of the very original: {'; '.join(told)}")
+        )  # fmt: skip
     return found
 
 
