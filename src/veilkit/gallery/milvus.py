@@ -29,6 +29,9 @@ _PAGE = 1000  # rows asked for at once; Milvus allows 16,384
 _QUERIES = 64  # searched at once: milvus-lite holds a distance to every vector for each
 # Calls of minutes (an index is built) are no reason to ask milvus-lite, in this very process, whether it is alive.
 _FILE_OPTIONS = {"grpc.keepalive_time_ms": 3_600_000}
+# A gRPC server that says nothing else closes connections that ask more often than every five minutes while a call
+# takes its time; pymilvus would ask every ten seconds, which Milvus allows and milvus-lite's server does not.
+_SERVER_OPTIONS = {"grpc.keepalive_time_ms": 330_000}
 
 
 def check_url(url: str) -> None:
@@ -57,7 +60,12 @@ class VectorStore:
                 self._client: Any = (
                     pymilvus.MilvusClient(self._uri, grpc_options=_FILE_OPTIONS)
                     if self._file is not None
-                    else pymilvus.MilvusClient(self._uri, token=os.environ.get(TOKEN, ""), timeout=_CONNECT)
+                    else pymilvus.MilvusClient(
+                        self._uri,
+                        token=os.environ.get(TOKEN, ""),
+                        timeout=_CONNECT,
+                        grpc_options=_SERVER_OPTIONS,
+                    )
                 )
         except BaseException:
             self._release()
