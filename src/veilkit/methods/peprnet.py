@@ -56,7 +56,7 @@ class PeprNetConfig(PeprTrainingConfig):
 
 
 PAPER = PeprNetConfig()
-# About a quarter of an hour on one core for CUHK03-NP, from ImageNet weights (--init). Mining only the hardest
+# About eight minutes on one core for CUHK03-NP, from ImageNet weights (--init). Mining only the hardest
 # triplets brought all features together there, within an epoch.
 SMALL = PeprNetConfig(
     backbone="mobilenetv2", size=(128, 64), last_stride=1, unit=True, decoder_width=32, epochs=8, frozen=4
