@@ -3,8 +3,9 @@
     VEILKIT_DATA=... python benchmarks/pepr_study.py
 
 takes hours on two cores; stopped, it goes on with the same command. Needs the research data and the judge as
-benchmarks/controls_table.py does, ImageNet weights to start from (--init), and opacus for one rival. States, models,
-features, cells and sheets of pictures stay in runs/pepr, the tables go to benchmarks/results/pepr.md. Each cell is
+benchmarks/controls_table.py does, ImageNet weights for the rivals (--public-init), and opacus for one of them. The
+encoders start from a network that was trained to match the same training people (--init). States, models, features,
+cells and sheets of pictures stay in runs/pepr, the tables go to benchmarks/results/pepr.md. Each cell is
 also kept in benchmarks/results/pepr/cells, from where another machine goes on.
 With --only the cells named are computed (training/stage1, model/blur, stage2/stage1/privunit/16), so that two
 processes can share the work; with --so-far none: rows and the tables of docs/ are written of the cells there are.
@@ -79,7 +80,8 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--init", type=Path, default=ROOT / "runs" / "imagenet-mobilenetv2.safetensors")
+    parser.add_argument("--init", type=Path, default=ROOT / "models" / "cuhk03_mobilenetv2.safetensors")
+    parser.add_argument("--public-init", type=Path, default=ROOT / "runs" / "imagenet-mobilenetv2.safetensors")
     parser.add_argument("--work", type=Path, default=ROOT / "runs" / "pepr")
     parser.add_argument("--threads", type=int, default=1, help="of training, on which its last bits depend")
     parser.add_argument("--only", nargs="+", default=(), metavar="CELL", help="as training/stage1; records nothing")
@@ -89,15 +91,16 @@ def _arguments() -> argparse.Namespace:
 
 def _compute(arguments: argparse.Namespace) -> None:
     data, judge_file = sources()
-    if not arguments.init.is_file():
-        sys.exit(f"{arguments.init} is not there; models/cuhk03_mobilenetv2.md says how to make it")
+    for file in (arguments.init, arguments.public_init):
+        if not file.is_file():
+            sys.exit(f"{file} is not there; models/cuhk03_mobilenetv2.md says how to make it")
     torch.set_num_threads(arguments.threads)
     judge, work = independent_judge(judge_file), arguments.work
-    facts = study_settings(CONFIG, judge, arguments.init)
+    facts = study_settings(CONFIG, judge, arguments.init, arguments.public_init)
     with Progress(CONFIG.cells(), "cells") as progress, Cache(work / "features.sqlite") as cache:
         study = PeprStudy(
             load_market1501(data / "cuhk03-np"), work, CONFIG, Cells(work, facts, progress), judge=judge, cache=cache,
-            init=arguments.init,
+            init=arguments.init, public_init=arguments.public_init,
         )  # fmt: skip
         if arguments.only:
             for cell in arguments.only:

@@ -225,6 +225,10 @@ def pepr(
     data: Data,
     out: Out,
     init: Init = None,
+    public_init: Annotated[
+        Path | None,
+        typer.Option(help="Weights for DP-SGD's frozen backbone, which must not know the training people."),
+    ] = None,
     judge: Judge = "people",
     settings: Settings = None,
     threads: Threads = 1,
@@ -250,9 +254,12 @@ def pepr(
     torch.set_num_threads(threads)
     config = with_settings(PeprStudyConfig(), parse_settings(settings or []))
     parts, recogniser = load_market1501(data), load_expert(judge)
-    facts = study_settings(config, recogniser, init)
+    facts = study_settings(config, recogniser, init, public_init)
     with Progress(config.cells(), "cells") as progress, Cache(out / "features.sqlite") as cache:
-        study = PeprStudy(parts, out, config, Cells(out, facts, progress), judge=recogniser, cache=cache, init=init)
+        study = PeprStudy(
+            parts, out, config, Cells(out, facts, progress), judge=recogniser, cache=cache, init=init,
+            public_init=public_init,
+        )  # fmt: skip
         report = run_study(study)
     typer.echo(f"The tables are in {report}")
 

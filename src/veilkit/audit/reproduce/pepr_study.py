@@ -58,7 +58,9 @@ _MEMBERS = 8  # pictures of a training person that membership looks at
 class PeprStudy:
     """The cells of the study. Nothing is computed before it is asked for, and nothing twice.
 
-    judge: independent of all that is trained; it judges pictures. init: weights that the backbones start from.
+    judge: independent of all that is trained; it judges pictures. init: weights that the encoders' backbones start
+    from. public_init: of the rivals that learn on a frozen backbone, if others: it must not have seen the training
+    people, or what DP-SGD promises about them would not hold.
     """
 
     def __init__(
@@ -71,9 +73,11 @@ class PeprStudy:
         judge: Embedder,
         cache: Cache,
         init: Path | None,
+        public_init: Path | None = None,
     ) -> None:
         self.config, self.folder, self.data, self.judge = config, folder, data, judge
-        self._cells, self._cache, self._init = cells, cache, init
+        self._cells, self._cache = cells, cache
+        self._init, self._public_init = init, public_init or init
         self._kept = KeptFeatures(folder / "features")
         self._rng = Randomness.from_seed(config.seed).child("pepr study")
         self._known: dict[str, dict[str, Any]] = {}
@@ -107,7 +111,7 @@ class PeprStudy:
             if name == HEADLESS:
                 return self._judged(embedded(self._encoder(BASELINE), heads_blurred(self.part.pixels)))
             file = self.folder / "models" / f"{name}.safetensors"
-            told = train_head(name, self.training_split, self.config, self._init, file)
+            told = train_head(name, self.training_split, self.config, self._public_init, file)
             return {**self._judged(embedded(load_reid(file), self.part.pixels)), "training": told}
 
         return self._cell(f"rival/{name}", compute)
