@@ -12,7 +12,9 @@ from PIL import Image
 
 from tests.experts.faces_of_nobody import drawn, landmarks
 from veilkit.datasets.folder import load_folder
-from veilkit.errors import DataError
+from veilkit.datasets.labelled import load_training_part
+from veilkit.datasets.lfw import parse_folds
+from veilkit.errors import ConfigError, DataError
 from veilkit.experts.alignment import ARCFACE
 from veilkit.training.face_identity import align_faces, load_training_faces
 from veilkit.training.face_labels import label_faces
@@ -43,8 +45,16 @@ def test_people_of_the_test_folds_are_left_out(tmp_path: Path) -> None:
         f"Cat/Cat_000{shot}.jpg" for shot in (1, 2, 3)
     ]
     assert split.identities == ("Cat", "Eve")
+    assert load_training_part(root, folds=(2,)).identities == ("Ann", "Bea", "Cat")
+    assert load_training_part(root, "folder", folds=(2,)).identities == ("Ann", "Bea", "Cat", "Dot", "Eve")
     (root / "pairs.txt").unlink()
     assert load_training_faces(root, (1,), fewest=3, shots=2).identities == ("Ann", "Cat")
+    assert len(load_training_part(root, folds=(2,)).identities) == 5
+
+
+def test_folds_that_are_no_numbers_are_refused() -> None:
+    with pytest.raises(ConfigError, match="like 8,9,10, but got '8-10'"):
+        parse_folds("8-10")
 
 
 def test_faces_are_upright_numbered_and_written_once(tmp_path: Path) -> None:

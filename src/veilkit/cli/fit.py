@@ -21,6 +21,7 @@ Settings = Annotated[
 ]
 Labels = Annotated[str, typer.Option(help="Who is in a picture: auto, folder, market, pattern:REGEX or csv:FILE.")]
 People = Annotated[int | None, typer.Option(min=2, help="Learn from so many people only, the first by name.")]
+Folds = Annotated[str, typer.Option(help="Of LFW (a folder with pairs.txt): folds whose people are for tests alone.")]
 WorkDir = Annotated[
     Path | None, typer.Option(help="Where the state is kept for resuming.", show_default="runs/OUT's name")
 ]
@@ -36,17 +37,19 @@ def fit(
     settings: Settings = None,
     labels: Labels = "auto",
     people: People = None,
+    folds: Folds = "8,9,10",
     work_dir: WorkDir = None,
     threads: Threads = 1,
 ) -> None:
     """Let a method learn. A stopped run goes on when the same command is given again.
 
-    Of the Market-1501 layout only the training part is used.
+    Of the Market-1501 layout only the training part is used, of LFW only people outside of the test folds.
     """
     import torch
 
     from veilkit.configs import parse_settings
     from veilkit.datasets.labelled import load_training_part
+    from veilkit.datasets.lfw import parse_folds
     from veilkit.errors import UsageError
     from veilkit.methods import METHODS
 
@@ -54,7 +57,7 @@ def fit(
     kind = METHODS[method]
     if not (kind.learns or kind.calibrates):
         raise UsageError(f"{method} learns nothing: use it as it is, with `veilkit protect --method {method}`")
-    split = load_training_part(data, labels, people)
+    split = load_training_part(data, labels, people, parse_folds(folds))
     fitted = kind.configured(preset, parse_settings(settings or []))
     fitted.fit(split, work_dir=work_dir or Path("runs") / out.stem, init=init).save(out)
     typer.echo(f"{method} has learned from {len(split)} pictures of {len(split.identities)} people: {out}")

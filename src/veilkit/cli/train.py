@@ -161,12 +161,13 @@ def faces(
     import torch
 
     from veilkit.configs import parse_settings, with_settings
+    from veilkit.datasets.lfw import parse_folds
     from veilkit.training.face_identity import load_training_faces, train_face_identity
     from veilkit.training.reid_config import FACES
 
     torch.set_num_threads(threads)
     changes = {**parse_settings(settings or []), "seed": seed} | ({"backbone": backbone} if backbone else {})
-    split = load_training_faces(data, _folds(folds), fewest=fewest, shots=shots)
+    split = load_training_faces(data, parse_folds(folds), fewest=fewest, shots=shots)
     trained, unseen = train_face_identity(
         split, with_settings(FACES, changes), out, init=init, work_dir=work_dir or Path("runs") / out.stem
     )
@@ -195,23 +196,15 @@ def face_attributes(
     import torch
 
     from veilkit.configs import parse_settings, with_settings
+    from veilkit.datasets.lfw import parse_folds
     from veilkit.training.face_attributes import FaceAttributesTraining, train_face_attributes
     from veilkit.training.face_examples import load_examples
 
     torch.set_num_threads(threads)
     config = with_settings(FaceAttributesTraining(), {**parse_settings(settings or []), "seed": seed})
     work_dir = work_dir or Path("runs") / out.stem
-    examples = load_examples(data, config.stored, work_dir, folds=_folds(folds))
+    examples = load_examples(data, config.stored, work_dir, folds=parse_folds(folds))
     trained = train_face_attributes(examples, config, out, work_dir=work_dir)
     for head, teacher in examples.taught.items():
         typer.echo(f"{head}: {teacher or 'nothing to learn from; do not use it'}")
     typer.echo(f"The expert is {out} (SHA-256 {trained.sha256})")
-
-
-def _folds(text: str) -> tuple[int, ...]:
-    from veilkit.errors import ConfigError
-
-    parts = [part for part in text.split(",") if part.strip()]
-    if not all(part.strip().isdigit() for part in parts):
-        raise ConfigError(f"folds must be numbers separated by commas, like 8,9,10, but got {text!r}")
-    return tuple(int(part) for part in parts)

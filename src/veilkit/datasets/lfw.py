@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from veilkit.datasets.folder import load_folder
-from veilkit.errors import LayoutError
+from veilkit.errors import ConfigError, LayoutError
 from veilkit.types import Split
+
+TEST_FOLDS = (8, 9, 10)  # whose people nothing learns from, unless told otherwise
+_PAIRS = "pairs.txt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +33,14 @@ class Lfw:
     pairs: tuple[Pair, ...]
 
 
+def is_lfw(root: Path) -> bool:
+    """Whether a folder has the official list of pairs."""
+    return (root / _PAIRS).is_file()
+
+
 def load_lfw(root: Path) -> Lfw:
     """Read the folders below `root` and its pairs.txt."""
-    file = root / "pairs.txt"
+    file = root / _PAIRS
     if not file.is_file():
         raise LayoutError(f"expected the official pairs.txt in {root}, but it is not there")
     pairs = parse_pairs(file.read_text(encoding="utf-8"))
@@ -61,6 +69,18 @@ def outside_folds(lfw: Lfw, folds: Collection[int], *, fewest: int = 1, shots: i
         taken[person] += 1
         records.append(record)
     return Split("train", lfw.images.root, tuple(records))
+
+
+def parse_folds(text: str) -> tuple[int, ...]:
+    """Numbers of folds.
+
+    >>> parse_folds("8, 9,10")
+    (8, 9, 10)
+    """
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not all(part.isdigit() for part in parts):
+        raise ConfigError(f"folds must be numbers separated by commas, like 8,9,10, but got {text!r}")
+    return tuple(int(part) for part in parts)
 
 
 def parse_pairs(text: str) -> tuple[Pair, ...]:

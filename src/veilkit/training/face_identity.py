@@ -13,7 +13,7 @@ from torch import Tensor
 
 from veilkit.datasets.folder import load_folder
 from veilkit.datasets.generated.workers import write_whole
-from veilkit.datasets.lfw import load_lfw, outside_folds
+from veilkit.datasets.lfw import is_lfw, load_lfw, outside_folds
 from veilkit.errors import DataError
 from veilkit.experts.alignment import ARCFACE
 from veilkit.progress import Progress
@@ -29,7 +29,7 @@ def load_training_faces(root: Path, folds: Collection[int], *, fewest: int, shot
 
     fewest: people with less pictures are left out. shots: at most so many of one person.
     """
-    if (root / "pairs.txt").is_file():
+    if is_lfw(root):
         return outside_folds(load_lfw(root), folds, fewest=fewest, shots=shots)
     split = load_folder(root, "folder")
     taken: dict[str | None, list[int]] = {}
