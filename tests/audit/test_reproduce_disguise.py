@@ -25,7 +25,7 @@ from veilkit.audit.reproduce.disguise_report import run_study
 from veilkit.audit.reproduce.disguise_study import DisguiseStudy
 from veilkit.audit.reproduce.disguise_utility import Judge, kept
 from veilkit.audit.reproduce.disguise_verification import verified
-from veilkit.cli.reproduce import disguise
+from veilkit.cli.reproduce.faces import disguise
 from veilkit.configs import as_dict
 from veilkit.datasets.folder import load_folder
 from veilkit.datasets.generated.faces import render_face
