@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from importlib import metadata
+from importlib import metadata, resources
 
 import pytest
 import torch
 
 from tests.methods.experts import tiny_expert_file
-from veilkit.errors import ConfigError, MissingExtraError, UnknownNameError
+from veilkit.errors import ConfigError, MissingExtraError, UnknownNameError, VeilkitError
 from veilkit.experts import load_predictor
 from veilkit.experts.base import ExpertInfo, Predictor
+from veilkit.experts.face_attributes import PACKAGED
 from veilkit.experts.predictor_features import PredictorFeatures
 from veilkit.experts.supervisors import load_identity, load_utility
 
@@ -44,6 +45,17 @@ def test_a_packaged_predictor_supervises_by_its_last_features(name: str) -> None
     features.sum().backward()
     assert images.grad is not None
     assert images.grad.abs().sum() > 0
+
+
+def test_a_head_of_a_file_supervises_too() -> None:
+    with resources.as_file(resources.files("veilkit.experts") / "weights" / PACKAGED) as file:
+        expert = load_utility(f"gaze@{file}")
+    images = torch.rand(2, 3, 64, 64, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(expert.embed(images), load_utility("gaze").embed(images))
+    with pytest.raises(UnknownNameError, match=r"unknown head 'gase'; did you mean 'gaze'"):
+        load_utility("gase@faces.safetensors")
+    with pytest.raises(VeilkitError, match=r"none\.safetensors"):
+        load_utility("gaze@none.safetensors")
 
 
 def test_a_predictor_without_gradients_is_refused() -> None:

@@ -20,7 +20,7 @@ from veilkit.datasets.folder import load_folder
 from veilkit.errors import ConfigError, DataError
 from veilkit.experts.alignment import WIDE
 from veilkit.experts.finders import load_finder
-from veilkit.methods.disguise import PAPER, DisguiseConfig
+from veilkit.methods.disguise import PAPER, Disguise, DisguiseConfig
 from veilkit.networks.identity_transforms import TransformConfig
 from veilkit.rng import Randomness
 from veilkit.training.aligned_faces import align_faces, read_picture
@@ -182,6 +182,43 @@ def test_a_stopped_run_reaches_the_same_bits(people: Split, tmp_path: Path, monk
     with pytest.raises(ConfigError, match="belongs to another run"):
         train(people, replace(TINY, id_weight=1.0), broken, identity=2)
     train(people, replace(TINY, hide="pixelate", consistent=True), broken, identity=2)  # that is not of the training
+
+
+def test_a_run_may_be_made_longer_but_a_phase_that_is_over_stays_as_it_was(people: Split, tmp_path: Path) -> None:
+    longer = replace(TINY, swapper_steps=TINY.swapper_steps + 2, joint_steps=1)
+    straight = train(people, longer, tmp_path / "straight")
+    train(people, replace(TINY, joint_steps=0), tmp_path / "grown")
+    grown = train(people, longer, tmp_path / "grown")
+    assert all(torch.equal(a, b) for a, b in zip(bits(straight).values(), bits(grown).values(), strict=True))
+    with pytest.raises(ConfigError, match=f"swapper_steps cannot become {TINY.swapper_steps}"):
+        train(people, TINY, tmp_path / "grown")
+    train(people, replace(longer, joint_steps=2), tmp_path / "grown")
+
+
+def test_a_training_can_begin_with_an_earlier_model(people: Split, tmp_path: Path) -> None:
+    def fitted(folder: str, config: DisguiseConfig = TINY, seed: int = 0, init: Path | None = None) -> Disguise:
+        experts = [tiny_identity(12, seed), tiny_identity(12, 1)]
+        method = Disguise(config, identity=experts, utility=[tiny_identity(5, 9)], finder=load_finder("whole"))
+        return method.fit(people, work_dir=tmp_path / folder, init=init)
+
+    file = tmp_path / "model.safetensors"
+    first = fitted("first")
+    first.save(file)
+    none = replace(TINY, swapper_steps=0, joint_steps=0)
+    same, new = fitted("same", none, init=file), fitted("new", none)
+    for part in ("swapper", "transform", "ensemble"):
+        before, after, other = (getattr(each.model, part).state_dict() for each in (first, same, new))
+        assert all(torch.equal(before[name], after[name]) for name in before), part
+        assert any(not torch.equal(before[name], other[name]) for name in before) or part == "ensemble"
+    on = fitted("on", init=file)
+    learned = on.model.tensors()
+    assert any(not torch.equal(tensor, learned[name]) for name, tensor in first.model.tensors().items())
+    with pytest.raises(ConfigError, match="start differ"):
+        fitted("first", init=file)
+    with pytest.raises(ConfigError, match="other identity experts"):
+        fitted("others", seed=3, init=file)
+    with pytest.raises(ConfigError, match="another swapper than this training"):
+        fitted("shape", replace(TINY, swapper=replace(TINY.swapper, blocks=3)), init=file)
 
 
 def test_people_who_are_watched_are_not_trained_on(

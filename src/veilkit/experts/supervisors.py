@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from veilkit.errors import MissingExtraError, UnknownNameError
 from veilkit.experts.base import Embedder
+from veilkit.experts.face_attributes import FaceAttributePredictor
 from veilkit.experts.faces import FACE_EMBEDDERS, PREDICTORS
 from veilkit.experts.predictor_features import PredictorFeatures
 from veilkit.experts.registry import expert_names, load_expert
 from veilkit.experts.store import SUFFIXES
 from veilkit.lookup import unknown_name
+from veilkit.networks.face_attributes import HEADS
 
 
 def load_identity(name_or_path: str) -> Embedder:
@@ -25,7 +29,16 @@ def load_identity(name_or_path: str) -> Embedder:
 
 
 def load_utility(name_or_path: str) -> Embedder:
-    """A predictor through which gradients pass, as features; or any expert that `load_expert` knows."""
+    """A predictor through which gradients pass, as features; or any expert that `load_expert` knows.
+
+    HEAD@FILE is one head (landmarks, gaze, expression) of a network of `veilkit train face-attributes`.
+    """
+    head, at, file = name_or_path.partition("@")
+    if at:
+        if head not in HEADS:
+            known = unknown_name("head", head, dict.fromkeys(HEADS))
+            raise UnknownNameError(f"{known}; of {name_or_path!r}, what stands before @")
+        return PredictorFeatures(FaceAttributePredictor.load(Path(file), head))
     if name_or_path in PREDICTORS:
         return PredictorFeatures(PREDICTORS[name_or_path]())
     return _other("utility expert", name_or_path, tuple(PREDICTORS))

@@ -155,17 +155,19 @@ class Disguise(FaceMethod[DisguiseConfig]):
         )  # fmt: skip
 
     def fit(self, split: Split, *, work_dir: Path | None = None, init: Path | None = None) -> Self:
-        """Train on the labelled people of `split`, some of whom are only watched."""
+        """Train on the labelled people of `split`, some of whom are only watched. init: a model to go on from."""
         if work_dir is None:
             raise ConfigError("disguise trains networks, which needs a work folder for its state")
-        if init is not None:
-            raise ConfigError("disguise trains from the start and takes no weights to begin with: leave init out")
-        from veilkit.training.disguise import train_disguise  # only who trains pays for these imports
+        from veilkit.training.disguise import Start, train_disguise  # only who trains pays for these imports
 
         identity = self._identity_experts()
         utility = self._utility or tuple(load_utility(name) for name in self.config.utility)
+        start = None
+        if init is not None:
+            known = self._like(init).model
+            start = Start(known.swapper, known.transform, known.ensemble, known.experts, known.sha256)
         trained = train_disguise(
-            split, self.config, identity=identity, utility=utility, finder=self.finder, work_dir=work_dir
+            split, self.config, identity=identity, utility=utility, finder=self.finder, work_dir=work_dir, start=start
         )
         return self.take(trained, identity)
 
@@ -292,7 +294,21 @@ class Disguise(FaceMethod[DisguiseConfig]):
         """Read what `save` wrote; experts and finders are loaded at first use."""
         checkpoint = load_checkpoint(path, f"method/{cls.name}")
         config = with_settings(cls.default, cast(dict[str, Any], checkpoint.config["method"]))
+        config = replace(config, identity=tuple(_beside(name, Path(path)) for name in config.identity))
         return cls(config, DisguiseModel.read(config, checkpoint, Path(path).name))
+
+    def _like(self, path: Path) -> Self:
+        """A model file whose networks have the shapes of this configuration."""
+        known = type(self).load(path)
+        other = [
+            name for name in ("transform", "swapper") if getattr(known.config, name) != getattr(self.config, name)
+        ]
+        if other:
+            raise ConfigError(
+                f"{Path(path).name} has another {' and '.join(other)} than this training: give the same settings, "
+                "or begin anew"
+            )
+        return known
 
     def _with(self, config: DisguiseConfig, model: DisguiseModel | None) -> Self:
         finder, second = self._brought
@@ -342,3 +358,9 @@ class Disguise(FaceMethod[DisguiseConfig]):
         start = torch.nn.functional.normalize(node.child("start").normal(1, self.config.transform.dim))
         answer: Tensor = self.model.transform(start, None).vectors
         return answer
+
+
+def _beside(expert: str, model: Path) -> str:
+    """The path of an expert's file; where it is not where it was, it may lie beside the model."""
+    near = model.parent / Path(expert).name
+    return str(near) if expert.endswith(".safetensors") and not Path(expert).exists() and near.exists() else expert

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TextIO
 
-from veilkit.errors import DataError
+from veilkit.errors import ConfigError, DataError
 from veilkit.experts.base import Detector, Embedder
 from veilkit.experts.finders import FaceSettings
 from veilkit.networks.identity_transforms import Ensemble, Transform, transformed
@@ -33,6 +33,17 @@ from veilkit.training.disguise_watch import Watch, last_watched
 from veilkit.types import Split
 
 _STATE, _ENSEMBLE, _CROPS = "state.safetensors", "ensemble.safetensors", "crops"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Start:
+    """What a training begins with. experts: fingerprint of the identity experts. sha256: of all of it."""
+
+    swapper: Swapper
+    transform: Transform
+    ensemble: Ensemble | None
+    experts: str
+    sha256: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,11 +71,13 @@ def train_disguise(
     utility: Sequence[Embedder],
     finder: Detector,
     work_dir: Path,
+    start: Start | None = None,
     stream: TextIO | None = None,
 ) -> TrainedDisguise:
     """Train on the labelled people of `split`, a part of whom is only watched.
 
     identity, utility: differentiable experts; they get aligned crops (see `IdentityEncoder`) and own their resize.
+    start: networks of an earlier training to begin with, in place of new ones; the critics are new.
     work_dir: gets the crops, the state, `watched.jsonl` and sheets in `samples`; all as private as the pictures.
     """
     keep_memory()
@@ -75,14 +88,18 @@ def train_disguise(
     trained_on, watched = _people(aligned.crops, config)
     data = DisguiseData(trained_on, config.swapper.size, config.batch, config.seed)
     encoder = IdentityEncoder(identity, config.transform.dim, views=config.views)
-    facts = _facts(aligned.crops, config, encoder, utility, finder)
+    facts = _facts(aligned.crops, config, encoder, utility, finder, start)
     with without_denormals():
         features = encoder.features_of_pixels(data.pixels)
-        if encoder.needs_ensemble:
+        if encoder.needs_ensemble and start is not None:
+            encoder.ensemble = start.ensemble
+        elif encoder.needs_ensemble:
             state = work_dir / _ENSEMBLE
             fit_ensemble(encoder, features, config.ensemble_steps, config.seed, {"run": facts}, state, stream)
         data.identities = encoder.joined(features).detach()
         run = DisguiseRun(data, config, encoder, utility, facts)
+        if start is not None:
+            run.begin_with(start.swapper, start.transform)
         _train(run, Watch(watched, config.swapper.size, encoder, config), work_dir, stream)
     run.swapper.eval().requires_grad_(False)
     run.transform.eval().requires_grad_(False)
@@ -136,16 +153,26 @@ def _facts(
     encoder: IdentityEncoder,
     utility: Sequence[Embedder],
     finder: Detector,
+    start: Start | None,
 ) -> dict[str, Any]:
-    """What makes two runs the same one, as JSON values; crops are named by their pictures' content."""
+    """What makes two runs the same one, as JSON values; crops are named by their pictures' content.
+
+    How many steps are to come is none of it: the rate is constant, so that a run may be made longer.
+    """
+    if start is not None and start.experts != encoder.fingerprint:
+        raise ConfigError(
+            "the model to begin with was trained with other identity experts: name the same, or begin anew"
+        )
     records = "\n".join(f"{record.path}\t{record.identity}" for record in crops.records)
     known = asdict(config)
     own = {each.name for each in fields(DisguiseTrainingConfig)} - {each.name for each in fields(FaceSettings)}
+    own -= {"swapper_steps", "joint_steps", "check_every", "save_every"}
     facts = {
         **{name: known[name] for name in sorted(own)},
         "identity": encoder.fingerprint,
         "utility": [f"{expert.name} {expert.info.fingerprint}" for expert in utility],
         "finder": finder.info.fingerprint,
+        "start": None if start is None else start.sha256,
         "data": hashlib.sha256(records.encode("utf-8", "surrogateescape")).hexdigest(),
     }
     whole: dict[str, Any] = json.loads(json.dumps(facts))

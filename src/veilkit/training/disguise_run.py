@@ -12,9 +12,17 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from veilkit.checkpoint import load_weights, save_checkpoint
+from veilkit.errors import ConfigError
 from veilkit.experts.base import Embedder
 from veilkit.networks.critics import Critics, Judged, critic_loss, fooling_loss, weak_feature_matching
-from veilkit.networks.identity_transforms import deid_loss, kld_loss, make_transform, standard_laplace, transformed
+from veilkit.networks.identity_transforms import (
+    Transform,
+    deid_loss,
+    kld_loss,
+    make_transform,
+    standard_laplace,
+    transformed,
+)
 from veilkit.networks.swapper import Swapper
 from veilkit.rng import Randomness
 from veilkit.training.anonymiser_data import read_state
@@ -171,6 +179,11 @@ class DisguiseRun:
     def _judged(self, images: Tensor) -> tuple[Judged, ...]:
         return cast(tuple[Judged, ...], self.critics(images))
 
+    def begin_with(self, swapper: Swapper, transform: Transform) -> None:
+        """Take the weights of networks of the same shapes."""
+        load_weights(self.swapper, swapper.state_dict(), "the swapper to begin with")
+        load_weights(self.transform, transform.state_dict(), "the transform to begin with")
+
     def save(self, path: Path) -> None:
         """Write everything that the next step depends on."""
         tensors: dict[str, Tensor] = {}
@@ -178,16 +191,23 @@ class DisguiseRun:
             tensors |= with_prefix(name, network.state_dict())
         for name, adam in self._optimizers().items():
             tensors |= with_prefix(name, pack_optimizer(adam))
-        save_checkpoint(path, tensors, {"done": self.done, "run": self._facts}, STATE_KIND)
+        known = {"done": self.done, "swapper_steps": self.config.swapper_steps, "run": self._facts}
+        save_checkpoint(path, tensors, known, STATE_KIND)
 
     def restore(self, path: Path) -> None:
         """Go on from what `save` wrote; refuses the state of another recipe, expert or dataset."""
         saved = read_state(path, STATE_KIND, self._facts)
+        done, before, now = int(saved.config["done"]), int(saved.config["swapper_steps"]), self.config.swapper_steps
+        if before != now and done > min(before, now):
+            raise ConfigError(
+                f"{path} is at step {done}, of which {before} trained the swapper alone: swapper_steps cannot become "
+                f"{now}. Leave it at {before}, or begin with the finished model (--init) in another work folder"
+            )
         for name, network in self._networks().items():
             load_weights(network, of_prefix(name, saved.tensors), path.name)
         for name, adam in self._optimizers().items():
             unpack_optimizer(adam, of_prefix(name, saved.tensors))
-        self.done = int(saved.config["done"])
+        self.done = done
 
     def _networks(self) -> dict[str, nn.Module]:
         return {"swapper": self.swapper, "transform": self.transform, "critics": self.critics}
