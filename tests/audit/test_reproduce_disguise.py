@@ -39,7 +39,7 @@ TINY = DisguiseStudyConfig(
     folds=(2, 3), shots=3, public_people=4, public_shots=2, side=32, noises=(0.5, 4.0), alone=(1.0,), steps=3,
     finder="whole", landmarks="landmarks", gaze="gaze", expression="expression", quality="whole",
     attacks=("linkage", "farthest_match", "averaging", "attribute_path"), compared=("linkage",), updates=4,
-    inversion_updates=4, batch=4, counts=(1, 2), averaged=4, trained=("original", "ved"),
+    inversion_updates=4, batch=4, counts=(1, 2), averaged=4, trained=("original", "ved"), truth="landmarks",
     landmark_training=FaceAttributesTraining(stored=32, cut=32, side=32, epochs=1, batch=8), draws=200, shown=2,
 )  # fmt: skip
 PEOPLE = {"a": 2, "b": 2, "c": 3, "d": 2, "e": 4, "f": 2, "g": 2, "h": 2}

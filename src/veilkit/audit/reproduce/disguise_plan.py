@@ -42,8 +42,9 @@ class DisguiseStudyConfig:
     finder: who tells where faces are, for alignment. landmarks, gaze, expression, quality: who judges what is kept;
     empty leaves it out. attacks: on the main release; compared: on the blurred one too. updates, batch: of every
     attacker who trains. counts: protections that are averaged; averaged: pictures for that.
-    trained: releases on which landmark networks are trained alone (Table 3), and how. epsilon: of the sound channel
-    whose guarantee is told and measured in `draws` releases. shown: people in the picture grid.
+    trained: releases on which landmark networks are trained alone (Table 3), and how; truth: whose 68 landmarks of
+    the originals teach and test them. epsilon: of the sound channel whose guarantee is told and measured in `draws`
+    releases. shown: people in the picture grid.
     """
 
     folds: tuple[int, ...] = (8, 9, 10)
@@ -57,7 +58,7 @@ class DisguiseStudyConfig:
     alone: tuple[float, ...] = (0.25, 1.0, 4.0)
     steps: int = 3000
     finder: str = "yunet"
-    landmarks: str = "dlib-landmarks-68"
+    landmarks: str = "openvino-landmarks"
     gaze: str = "openvino-gaze"
     expression: str = "fer-expression"
     quality: str = "yunet"
@@ -72,6 +73,7 @@ class DisguiseStudyConfig:
     counts: tuple[int, ...] = (1, 4, 16)
     averaged: int = 200
     trained: tuple[str, ...] = (ORIGINAL, "ved", "blur")
+    truth: str = "dlib-landmarks-68"
     landmark_training: FaceAttributesTraining = field(default_factory=lambda: LANDMARK_TRAINING)
     epsilon: float = 8.0
     draws: int = 4000

@@ -53,7 +53,7 @@ def run_study(study: DisguiseStudy) -> Path:
     taught = {release: study.landmarks(release) for release in config.trained}
     parts += [
         "## Table 3: landmark networks trained on protected faces alone",
-        f"The truth, in training and test, are the landmarks of {config.landmarks} on the originals.",
+        f"The truth, in training and test, are the landmarks of {config.truth} on the originals.",
         landmarks_table(taught),
         "## What attackers get",
         attacks_table({name: study.attack(config.main, name) for name in config.attacks}),

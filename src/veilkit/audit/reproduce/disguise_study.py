@@ -179,7 +179,7 @@ class DisguiseStudy:
         """A landmark network that was trained on the public pictures of a release alone, on the test originals."""
 
         def compute() -> dict[str, Any]:
-            judge, config = self.utility_judges["landmarks"], self.config.landmark_training
+            judge, config = load_judge("landmarks", self.config.truth), self.config.landmark_training
             if judge.predictor is None:
                 return {"why": judge.why}
             truth, asked = (
