@@ -217,8 +217,33 @@ def test_a_training_can_begin_with_an_earlier_model(people: Split, tmp_path: Pat
         fitted("first", init=file)
     with pytest.raises(ConfigError, match="other identity experts"):
         fitted("others", seed=3, init=file)
-    with pytest.raises(ConfigError, match="another swapper than this training"):
+    with pytest.raises(ConfigError, match="another setting of swapper than this training"):
         fitted("shape", replace(TINY, swapper=replace(TINY.swapper, blocks=3)), init=file)
+
+
+def test_identities_about_their_centre_are_kept_with_the_model(people: Split, tmp_path: Path) -> None:
+    centred = replace(TINY, centred=True)
+    experts, file = [tiny_identity(12, 0), tiny_identity(12, 1)], tmp_path / "model.safetensors"
+
+    def method(config: DisguiseConfig) -> Disguise:
+        return Disguise(config, identity=experts, utility=[tiny_identity(5, 9)], finder=load_finder("whole"))
+
+    fitted = method(centred).fit(people, work_dir=tmp_path / "work")
+    crops = load_folder(tmp_path / "work" / "crops", "folder")
+    pixels = torch.cat([read_picture(crops.file(place))[None] for place in range(len(crops))])
+    fitted.save(file)
+    known = Disguise.load(file)
+    assert len(known.model.centres) == 2
+    plain = IdentityEncoder(experts, TINY.transform.dim, fitted.model.ensemble)
+    raw, about = plain.features(pixels), fitted.encoder.features(pixels)
+    for expert, centre in enumerate(known.model.centres):
+        torch.testing.assert_close(about[expert], raw[expert] - centre)
+        # Nearly the mean of all: some of the people are only watched.
+        assert (about[expert].mean(0).abs() < raw[expert].std(0)).all()
+    on = method(replace(centred, joint_steps=0, swapper_steps=0)).fit(people, work_dir=tmp_path / "on", init=file)
+    assert all(torch.equal(a, b) for a, b in zip(on.model.centres, known.model.centres, strict=True))
+    with pytest.raises(ConfigError, match="another setting of centred"):
+        method(TINY).fit(people, work_dir=tmp_path / "other", init=file)
 
 
 def test_people_who_are_watched_are_not_trained_on(

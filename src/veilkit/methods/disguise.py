@@ -78,6 +78,7 @@ PAPER = DisguiseConfig()
 SMALL = DisguiseConfig(
     identity=("dlib",),
     views=("dlib",),
+    centred=True,
     transform=TransformConfig(dim=128, mlp=(512, 256), ved=(256, 256), latent=128),
     swapper=SwapperConfig(size=112, width=16, blocks=6, dim=128),
     critics=CriticsConfig(width=16, layers=3),
@@ -136,7 +137,7 @@ class Disguise(FaceMethod[DisguiseConfig]):
     def encoder(self) -> IdentityEncoder:
         """The identity experts, loaded at first use and joined; raises where they are not those of the training."""
         if self._encoder is None:
-            encoder = self._encoder_of(self._identity_experts(), self.model.ensemble)
+            encoder = self._encoder_of(self._identity_experts(), self.model.ensemble, self.model.centres)
             if encoder.fingerprint != self.model.experts:
                 named = ", ".join(expert.name for expert in encoder.experts)
                 raise ConfigError(
@@ -165,7 +166,7 @@ class Disguise(FaceMethod[DisguiseConfig]):
         start = None
         if init is not None:
             known = self._like(init).model
-            start = Start(known.swapper, known.transform, known.ensemble, known.experts, known.sha256)
+            start = Start(known.swapper, known.transform, known.ensemble, known.centres, known.experts, known.sha256)
         trained = train_disguise(
             split, self.config, identity=identity, utility=utility, finder=self.finder, work_dir=work_dir, start=start
         )
@@ -173,11 +174,11 @@ class Disguise(FaceMethod[DisguiseConfig]):
 
     def take(self, trained: TrainedDisguise, identity: Sequence[Embedder]) -> Self:
         """Take over what a training under this configuration, with these experts, has left."""
-        encoder = self._encoder_of(identity, trained.ensemble)
+        encoder = self._encoder_of(identity, trained.ensemble, trained.centres)
         self._model = DisguiseModel(
             trained.swapper, trained.transform, trained.ensemble, encoder.fingerprint,
             tuple(expert.dim for expert in identity), trained.sensitivity,
-            torch.zeros(0, self.config.transform.dim),
+            torch.zeros(0, self.config.transform.dim), trained.centres,
         )  # fmt: skip
         self._encoder, self._trained = encoder, trained
         return self
@@ -305,8 +306,8 @@ class Disguise(FaceMethod[DisguiseConfig]):
         ]
         if other:
             raise ConfigError(
-                f"{Path(path).name} has another {' and '.join(other)} than this training: give the same settings, "
-                "or begin anew"
+                f"{Path(path).name} has another setting of {' and '.join(other)} than this training: "
+                "give the same, or begin anew"
             )
         return known
 
@@ -316,8 +317,10 @@ class Disguise(FaceMethod[DisguiseConfig]):
             config, model, identity=self._identity, utility=self._utility, finder=finder, second=second
         )  # fmt: skip
 
-    def _encoder_of(self, experts: Sequence[Embedder], ensemble: Ensemble | None) -> IdentityEncoder:
-        return IdentityEncoder(experts, self.config.transform.dim, ensemble, views=self.config.views)
+    def _encoder_of(
+        self, experts: Sequence[Embedder], ensemble: Ensemble | None, centres: Sequence[Tensor]
+    ) -> IdentityEncoder:
+        return IdentityEncoder(experts, self.config.transform.dim, ensemble, views=self.config.views, centres=centres)
 
     def _identity_experts(self) -> tuple[Embedder, ...]:
         return self._identity or tuple(load_identity(name) for name in self.config.identity)

@@ -21,7 +21,8 @@ class DisguiseModel:
     """Networks in evaluation mode.
 
     experts: fingerprint of the identity experts, together. dims: lengths of their features. sensitivity: as the paper
-    measures it. people: (P, D) identities known by their faces, or (0, D).
+    measures it. people: (P, D) identities known by their faces, or (0, D). centres: of each expert's features, or
+    none.
     """
 
     swapper: Swapper
@@ -31,6 +32,7 @@ class DisguiseModel:
     dims: tuple[int, ...]
     sensitivity: float
     people: Tensor
+    centres: tuple[Tensor, ...] = ()
 
     @cached_property
     def sha256(self) -> str:
@@ -43,6 +45,7 @@ class DisguiseModel:
         tensors |= with_prefix("transform", self.transform.state_dict())
         if self.ensemble is not None:
             tensors |= with_prefix("ensemble", self.ensemble.state_dict())
+        tensors |= {f"centre.{number}": centre for number, centre in enumerate(self.centres)}
         return tensors | {"people": self.people}
 
     def facts(self) -> dict[str, Any]:
@@ -69,4 +72,7 @@ class DisguiseModel:
             tuple(facts["dims"]),
             float(facts["sensitivity"]),
             checkpoint.tensors["people"],
+            tuple(checkpoint.tensors[f"centre.{number}"] for number in range(len(facts["dims"])))
+            if config.centred
+            else (),
         )

@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TextIO
 
+from torch import Tensor
+
 from veilkit.errors import ConfigError, DataError
 from veilkit.experts.base import Detector, Embedder
 from veilkit.experts.finders import FaceSettings
@@ -42,6 +44,7 @@ class Start:
     swapper: Swapper
     transform: Transform
     ensemble: Ensemble | None
+    centres: tuple[Tensor, ...]
     experts: str
     sha256: str
 
@@ -58,6 +61,7 @@ class TrainedDisguise:
     swapper: Swapper
     transform: Transform
     ensemble: Ensemble | None
+    centres: tuple[Tensor, ...]
     sensitivity: float
     without_face: int
     watched: dict[str, float]
@@ -90,7 +94,10 @@ def train_disguise(
     encoder = IdentityEncoder(identity, config.transform.dim, views=config.views)
     facts = _facts(aligned.crops, config, encoder, utility, finder, start)
     with without_denormals():
+        encoder.centres = () if start is None else start.centres
         features = encoder.features_of_pixels(data.pixels)
+        if config.centred and start is None:
+            features = encoder.centre_on(features)
         if encoder.needs_ensemble and start is not None:
             encoder.ensemble = start.ensemble
         elif encoder.needs_ensemble:
@@ -106,7 +113,13 @@ def train_disguise(
     answers = transformed(run.transform, data.identities).vectors
     sensitivity = DisguisePaper.measured(answers, epsilon=1.0).sensitivity
     return TrainedDisguise(
-        run.swapper, run.transform, encoder.ensemble, sensitivity, aligned.without, last_watched(work_dir)
+        run.swapper,
+        run.transform,
+        encoder.ensemble,
+        encoder.centres,
+        sensitivity,
+        aligned.without,
+        last_watched(work_dir),
     )
 
 

@@ -19,8 +19,9 @@ class DisguiseTrainingConfig(FaceSettings):
     identity: experts (of `veilkit experts list`, `faces.FACE_EMBEDDERS` or a .safetensors file) that say who somebody
     is; gradients must pass through them. views: the part of a crop that each is used to: `arcface`, `dlib` or
     `whole`; one is for all. A single expert whose features have transform.dim numbers is the identity; otherwise an
-    ensemble joins them. utility: experts (also of `faces.PREDICTORS`) whose features must stay, shown the whole crop;
-    utility_weights: of each. finder, second, hide, unfound: see `FaceSettings`; the training needs only the finder.
+    ensemble joins them. centred: each expert's features are taken about their mean over the training pictures.
+    utility: experts (also of `faces.PREDICTORS`) whose features must stay, shown the whole crop; utility_weights: of
+    each. finder, second, hide, unfound: see `FaceSettings`; the training needs only the finder.
     transform, swapper, critics: the networks. id_weight .. kld_weight: of the losses. gan: `hinge`, or `log` as
     printed.
     swapper_steps, joint_steps: of the two phases; ensemble_steps: before them, where experts are joined. batch, rate:
@@ -30,6 +31,7 @@ class DisguiseTrainingConfig(FaceSettings):
 
     identity: tuple[str, ...] = ()
     views: tuple[str, ...] = ("arcface",)
+    centred: bool = False
     utility: tuple[str, ...] = ()
     utility_weights: tuple[float, ...] = (2.0, 2.0)
     transform: TransformConfig = field(default_factory=TransformConfig)

@@ -28,7 +28,8 @@ class IdentityEncoder:
     """h_Z: crops (N, 3, S, S) in [0, 1] to identities (N, dim) of length 1; gradients reach the crops.
 
     experts: each owns its resize. views: what part of a crop each is shown (see `alignment.VIEWS`); one is for
-    all of them. ensemble: None where a single expert's features are the identity.
+    all of them. ensemble: None where a single expert's features are the identity. centres: (D_i,) of each expert,
+    subtracted from its features; none subtracts nothing.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class IdentityEncoder:
         ensemble: Ensemble | None = None,
         *,
         views: Sequence[str] = ("arcface",),
+        centres: Sequence[Tensor] = (),
     ) -> None:
         if not experts:
             raise ConfigError(
@@ -53,7 +55,7 @@ class IdentityEncoder:
             _ = VIEWS[name]  # an unknown one is told now
         self.experts, self.dim = tuple(experts), dim
         self._views = tuple(views) if len(views) > 1 else tuple(views) * len(experts)
-        self.ensemble = ensemble
+        self.ensemble, self.centres = ensemble, tuple(centres)
 
     @property
     def needs_ensemble(self) -> bool:
@@ -67,8 +69,18 @@ class IdentityEncoder:
         return hashlib.sha256(" ".join(each).encode()).hexdigest()
 
     def features(self, crops: Tensor) -> list[Tensor]:
-        """Each expert's raw features."""
-        return [expert.embed(view(crops, shown)) for expert, shown in zip(self.experts, self._views, strict=True)]
+        """Each expert's features, about their centre."""
+        raw = [expert.embed(view(crops, shown)) for expert, shown in zip(self.experts, self._views, strict=True)]
+        return [each - centre for each, centre in zip(raw, self.centres, strict=True)] if self.centres else raw
+
+    def centre_on(self, features: Sequence[Tensor]) -> list[Tensor]:
+        """Take the means of each expert's raw features (N, D_i) for centres; returns the features about them.
+
+        Some networks answer much the same for everybody: cosines of dlib's features are above 0.8 for strangers, and
+        a loss of cosines hardly sees who is who. About the mean, strangers are at right angles.
+        """
+        self.centres = tuple(each.mean(0) for each in features)
+        return [each - centre for each, centre in zip(features, self.centres, strict=True)]
 
     def joined(self, features: Sequence[Tensor]) -> Tensor:
         """Features of each expert to identities."""
