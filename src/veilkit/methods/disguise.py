@@ -301,9 +301,8 @@ class Disguise(FaceMethod[DisguiseConfig]):
     def _like(self, path: Path) -> Self:
         """A model file whose networks have the shapes of this configuration."""
         known = type(self).load(path)
-        other = [
-            name for name in ("transform", "swapper") if getattr(known.config, name) != getattr(self.config, name)
-        ]
+        shapes = ("centred", "transform", "swapper")
+        other = [name for name in shapes if getattr(known.config, name) != getattr(self.config, name)]
         if other:
             raise ConfigError(
                 f"{Path(path).name} has another setting of {' and '.join(other)} than this training: "
