@@ -46,6 +46,12 @@ def test_fit_leaves_a_model_and_an_expert_with_the_same_features(tmp_path: Path)
     expert = load_expert(expert_beside(out))
     assert expert.dim == 16
     torch.testing.assert_close(expert.embed(batch.images), loaded.raw_features(batch.images), atol=1e-4, rtol=1e-4)
+    small = tmp_path / "small.safetensors"
+    fitted.save(small, half=True)
+    assert small.stat().st_size < 0.7 * out.stat().st_size
+    halved, beside = PeprNet.load(small), load_expert(expert_beside(small))
+    torch.testing.assert_close(beside.embed(batch.images), halved.raw_features(batch.images), atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(drawn(halved, batch), drawn(fitted, batch), atol=0.02, rtol=0)
     told = fitted.after_fit(out)
     assert str(expert_beside(out)) in told[1]
     assert "Warning" not in " ".join(told)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast
 import torch
 from torch import Tensor, nn
 
-from veilkit.checkpoint import content_sha256, load_checkpoint, load_weights, save_checkpoint
+from veilkit.checkpoint import content_sha256, half_precision, load_checkpoint, load_weights, save_checkpoint
 from veilkit.configs import as_dict, digest, with_settings
 from veilkit.errors import ConfigError
 from veilkit.methods.base import Method
@@ -194,11 +194,14 @@ class PeprNet(Method[PeprNetConfig]):
             told += ("Warning: the decoder learned to draw the originals (deid=clean): its pictures protect nobody.",)
         return told
 
-    def save(self, path: Path) -> None:
-        """Write encoder and decoder to `path`, and the encoder as an expert to a file beside it."""
-        save_checkpoint(path, self._tensors(), {"method": as_dict(self.config)}, f"method/{self.name}")
-        # All 32 bits, so that expert and method give the same features.
-        save_reid(expert_beside(Path(path)), self.encoder)
+    def save(self, path: Path, *, half: bool = False) -> None:
+        """Write encoder and decoder to `path`, and the encoder as an expert to a file beside it.
+
+        half: with 16 bits, in both files, so that expert and method give the same features.
+        """
+        tensors = half_precision(self._tensors()) if half else self._tensors()
+        save_checkpoint(path, tensors, {"method": as_dict(self.config)}, f"method/{self.name}")
+        save_reid(expert_beside(Path(path)), self.encoder, half=half)
 
     @classmethod
     def load(cls, path: Path) -> Self:
