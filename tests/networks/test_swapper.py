@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from veilkit.errors import ConfigError, DataError
+from veilkit.networks.feather import feather
 from veilkit.networks.swapper import Swapper, SwapperConfig, adain
 
 SMALL = SwapperConfig(size=32, width=4, halvings=2, blocks=2, dim=6)
@@ -47,6 +50,21 @@ def test_each_answer_depends_on_its_own_crop_and_identity() -> None:
     both = swapper(crops, identity)
     torch.testing.assert_close(swapper(crops[:1], identity[:1]), both[:1])
     assert not torch.allclose(swapper(crops, identity.flip(0)), both, atol=1e-4)
+
+
+def test_a_masked_swapper_leaves_the_crop_alone_outside_of_the_face() -> None:
+    config = SwapperConfig(size=32, width=4, halvings=2, blocks=1, dim=6)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        plain = Swapper(config).eval()
+        crops, identities = torch.rand(2, 3, 32, 32), F.normalize(torch.randn(2, 6))
+    masked = Swapper(replace(config, masked=True)).eval()
+    masked.load_state_dict(plain.state_dict())  # the mask is no weight
+    mask, drawn, made = feather(32), plain(crops, identities), masked(crops, identities)
+    torch.testing.assert_close(made, mask * drawn + (1 - mask) * crops)
+    assert torch.equal(made[:, :, mask == 0], crops[:, :, mask == 0])
+    assert (mask == 0).any()
+    assert (mask == 1).any()
 
 
 def test_the_papers_size() -> None:

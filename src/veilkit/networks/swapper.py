@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from veilkit.configs import check_range
 from veilkit.errors import ConfigError, DataError
+from veilkit.networks.feather import feather
 
 _EPSILON = 1e-5  # added to a channel's variance
 
@@ -21,7 +22,8 @@ class SwapperConfig:
     """size: side of the square crops in pixels. width: channels after the first layer; they double at each halving.
 
     halvings: of the crop before the identity is injected. blocks: AdaIN residual blocks. dim: length of an identity.
-    The defaults are SimSwap's for 224 pixels.
+    masked: the crop itself outside of the feathered ellipse that is pasted back, so that losses see what is released
+    and nothing is spent on drawing hair and background. The defaults are SimSwap's for 224 pixels.
     """
 
     size: int = 224
@@ -29,6 +31,7 @@ class SwapperConfig:
     halvings: int = 3
     blocks: int = 9
     dim: int = 512
+    masked: bool = False
 
     def __post_init__(self) -> None:
         for name, most in (("width", 1024), ("halvings", 6), ("blocks", 64)):
@@ -88,6 +91,7 @@ class Swapper(nn.Module):
                 nn.Conv2d(into, out, 3, 1, 1), nn.BatchNorm2d(out), nn.ReLU(),
             ]  # fmt: skip
         self.decoder = nn.Sequential(*decoder, *_wide(widths[0], 3), nn.Tanh())
+        self.register_buffer("mask", feather(config.size) if config.masked else None, persistent=False)
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # missing from torch's stubs
 
     def forward(self, crops: Tensor, identity: Tensor) -> Tensor:
@@ -100,7 +104,9 @@ class Swapper(nn.Module):
         maps = self.encoder((2 * crops - 1).contiguous(memory_format=torch.channels_last))
         for block in self.blocks:
             maps = block(maps, identity)
-        return (cast(Tensor, self.decoder(maps)) + 1) / 2
+        drawn = (cast(Tensor, self.decoder(maps)) + 1) / 2
+        mask = cast(Tensor | None, self.mask)
+        return drawn if mask is None else crops + mask * (drawn - crops)
 
 
 def _wide(into: int, out: int) -> tuple[nn.Module, nn.Module]:
