@@ -54,7 +54,7 @@ FORMS = {STAGE1: "the paper's form", ALTERNATING: "the alternating form", STRONG
 REASONS = {
     STAGE1: "a head that is only driven to uniform never learns anybody, so that there is nothing to hide from it",
     ALTERNATING: "its weight is too small to be felt beside the Re-ID loss",
-    STRONG: "the head is misled, but matching keeps the features of a person together, and that is enough to identify",
+    STRONG: "the head is misled, but matching keeps a person's features together, which is enough to identify",
 }
 EPSILON, DIMENSION, TIMES = "16", 512, 5.0
 SEARCHES = {"person": "the person, by another picture,", "record": "the very picture"}
