@@ -3,9 +3,10 @@
     VEILKIT_DATA=... python benchmarks/disguise_study.py --model MODEL [--model OTHER]
 
 takes hours on two cores; stopped, it goes on with the same command. Needs the research data, a trained model (again
-for ones with another transform), and the judges' weights beside the data or in $VEILKIT_WEIGHTS. Releases, cells and
-sheets of pictures stay in runs/disguise, the tables go to benchmarks/results/disguise.md. With --so-far nothing is
-computed: rows and the tables of docs/ are written of the cells that are there.
+for ones with another transform), ImageNet weights that attackers who train a recogniser start from (--start), and the
+judges' weights beside the data or in $VEILKIT_WEIGHTS. Releases, cells and sheets of pictures stay in runs/disguise,
+the tables go to benchmarks/results/disguise.md. With --so-far nothing is computed: rows and the tables of docs/ are
+written of the cells that are there.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 import torch
 
 from claims import ROOT, publish, put, record
+from imagenet import WEIGHTS, check_weights
 from study_cells import keep, read, restore
 from veilkit.audit.cache import Cache
 from veilkit.audit.reproduce.cells import Cells
@@ -79,6 +81,7 @@ def _arguments() -> argparse.Namespace:
     cores = len(os.sched_getaffinity(0))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", type=Path, action="append", default=[], help="of `veilkit fit disguise`; again")
+    parser.add_argument("--start", type=Path, default=WEIGHTS, help="of attackers who train a recogniser")
     parser.add_argument("--work", type=Path, default=ROOT / "runs" / "disguise")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--workers", type=int, default=cores, help="that protect")
@@ -90,15 +93,16 @@ def _compute(arguments: argparse.Namespace) -> None:
     root = os.environ.get("VEILKIT_DATA")
     if not root or not Path(root, "lfw").is_dir():
         sys.exit("set VEILKIT_DATA to the folder that holds lfw/")
+    check_weights(arguments.start)
     torch.set_num_threads(arguments.threads)
     work = arguments.work
     models = Models(load_models(arguments.model), CONFIG, work / "transforms")
     judges = independent_judges([JUDGE], models.main)
-    facts = study_settings(CONFIG, models.fingerprints(), list(judges.values()))
+    facts = study_settings(CONFIG, models.fingerprints(), list(judges.values()), arguments.start)
     with Progress(CONFIG.cells(len(judges)), "cells") as progress, Cache(work / "features.sqlite") as cache:
         study = DisguiseStudy(
             load_lfw(Path(root, "lfw")), work, CONFIG, Cells(work, facts, progress), models=models, judges=judges,
-            cache=cache, workers=arguments.workers,
+            cache=cache, workers=arguments.workers, start=arguments.start,
         )  # fmt: skip
         publish(run_study(study), NAME)
 

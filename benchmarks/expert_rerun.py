@@ -17,6 +17,7 @@ import torch
 
 from claims import ROOT, record
 from experts import keep, measure, told
+from imagenet import WEIGHTS, check_weights
 from process import command
 from veilkit.datasets.market1501 import load_market1501
 from veilkit.experts.torch_embedder import TorchEmbedder
@@ -26,13 +27,13 @@ def main() -> None:
     root = os.environ.get("VEILKIT_DATA")
     if not root or not Path(root, "cuhk03-np").is_dir():
         sys.exit("CUHK03-NP is not there; point VEILKIT_DATA at the folder that holds cuhk03-np/")
-    init = ROOT / "runs" / "imagenet-mobilenetv2.safetensors"
-    if not init.is_file():
-        sys.exit(f"{init.relative_to(ROOT)} is not there; models/cuhk03_mobilenetv2.md says how to make it")
+    check_weights(WEIGHTS)
     work = Path(sys.argv[1] if len(sys.argv) == 2 else ROOT / "runs" / "cuhk03-rerun")
     work.mkdir(parents=True, exist_ok=True)
     again = work / "model.safetensors"
-    training = command("train", "reid", Path(root, "cuhk03-np"), "--out", again, "--init", init, "--recipe", "small")
+    training = command(
+        "train", "reid", Path(root, "cuhk03-np"), "--out", again, "--init", WEIGHTS, "--recipe", "small"
+    )
     subprocess.run([*training, "--work-dir", str(work)], check=True)
     torch.set_num_threads(1)
     data = load_market1501(Path(root, "cuhk03-np"))

@@ -17,13 +17,13 @@ from pathlib import Path
 import torch
 
 from claims import ROOT, put, record
+from imagenet import WEIGHTS, check_weights
 from veilkit.audit.reproduce.cells import Cells
 from veilkit.audit.reproduce.fro_faces import FaceStudyConfig, faces_table, run_faces
 from veilkit.datasets.lfw import load_lfw
 from veilkit.progress import Progress
 
 CONFIG = FaceStudyConfig()
-INIT = ROOT / "runs" / "imagenet-mobilenetv2.safetensors"
 
 
 def main() -> None:
@@ -35,13 +35,12 @@ def main() -> None:
     root = os.environ.get("VEILKIT_DATA")
     if not root or not Path(root, "lfw").is_dir():
         sys.exit("LFW is not there; point VEILKIT_DATA at the folder that holds lfw/")
-    if not INIT.is_file():
-        sys.exit(f"{INIT.relative_to(ROOT)} is not there; models/cuhk03_mobilenetv2.md says how to make it")
+    check_weights(WEIGHTS)
     torch.set_num_threads(arguments.threads)
     with Progress(CONFIG.cells(), "cells") as progress:
         cells = Cells(arguments.work, asdict(CONFIG), progress)
         found = run_faces(
-            load_lfw(Path(root, "lfw")), arguments.work, CONFIG, cells, init=INIT, workers=arguments.workers
+            load_lfw(Path(root, "lfw")), arguments.work, CONFIG, cells, init=WEIGHTS, workers=arguments.workers
         )
     table = faces_table(found)
     told = (

@@ -28,6 +28,7 @@ import torch
 
 from claims import ROOT, publish, put, record
 from controls_table import independent_judge, sources
+from imagenet import WEIGHTS, check_weights
 from veilkit.audit.reproduce.cells import Cells
 from veilkit.audit.reproduce.fro_report import run_study
 from veilkit.audit.reproduce.fro_study import CLUSTERED, FroStudy, FroStudyConfig
@@ -70,7 +71,7 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--init", type=Path, default=ROOT / "runs" / "imagenet-mobilenetv2.safetensors")
+    parser.add_argument("--init", type=Path, default=WEIGHTS)
     parser.add_argument("--work", type=Path, default=ROOT / "runs" / "fro")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of training")
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)), help="of the synthesis")
@@ -81,8 +82,7 @@ def _arguments() -> argparse.Namespace:
 
 def _compute(arguments: argparse.Namespace) -> None:
     data, judge_file = sources()
-    if not arguments.init.is_file():
-        sys.exit(f"{arguments.init} is not there; models/cuhk03_mobilenetv2.md says how to make it")
+    check_weights(arguments.init)
     torch.set_num_threads(arguments.threads)
     with Progress(CONFIG.cells(), "cells") as progress:
         study = FroStudy(

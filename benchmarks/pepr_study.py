@@ -14,7 +14,6 @@ processes can share the work; with --so-far none: rows and the tables of docs/ a
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -24,6 +23,7 @@ import torch
 
 from claims import RESULTS, ROOT, publish, put, record
 from controls_table import independent_judge, sources
+from imagenet import WEIGHTS, check_weights
 from study_cells import keep, read, restore
 from veilkit.attacks.identify import CLASSIFIERS
 from veilkit.audit.cache import Cache
@@ -87,7 +87,7 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--init", type=Path, default=ROOT / "models" / "cuhk03_mobilenetv2.safetensors")
-    parser.add_argument("--public-init", type=Path, default=ROOT / "runs" / "imagenet-mobilenetv2.safetensors")
+    parser.add_argument("--public-init", type=Path, default=WEIGHTS)
     parser.add_argument("--work", type=Path, default=ROOT / "runs" / "pepr")
     parser.add_argument("--threads", type=int, default=1, help="of training, on which its last bits depend")
     parser.add_argument("--only", nargs="+", default=(), metavar="CELL", help="as training/stage1; records nothing")
@@ -97,9 +97,7 @@ def _arguments() -> argparse.Namespace:
 
 def _compute(arguments: argparse.Namespace) -> None:
     data, judge_file = sources()
-    for file in (arguments.init, arguments.public_init):
-        if not file.is_file():
-            sys.exit(f"{file} is not there; models/cuhk03_mobilenetv2.md says how to make it")
+    check_weights(arguments.init, arguments.public_init)
     torch.set_num_threads(arguments.threads)
     judge, work = independent_judge(judge_file), arguments.work
     facts = study_settings(CONFIG, judge, arguments.init, arguments.public_init)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -22,6 +21,7 @@ import torch
 
 from claims import ROOT, publish, put, record
 from controls_table import independent_judge, sources
+from imagenet import WEIGHTS, check_weights
 from study_cells import keep, read, restore
 from veilkit.audit.cache import Cache
 from veilkit.audit.reproduce.cells import Cells
@@ -81,7 +81,7 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     cores = len(os.sched_getaffinity(0))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--init", type=Path, default=ROOT / "runs" / "imagenet-mobilenetv2.safetensors")
+    parser.add_argument("--init", type=Path, default=WEIGHTS)
     parser.add_argument("--work", type=Path, default=ROOT / "runs" / "privacyreid")
     parser.add_argument("--threads", type=int, default=cores, help="of training; two trainings at a time share them")
     parser.add_argument("--workers", type=int, default=cores, help="that protect; with two, two trainings at a time")
@@ -91,8 +91,7 @@ def _arguments() -> argparse.Namespace:
 
 def _compute(arguments: argparse.Namespace) -> None:
     data, judge_file = sources()
-    if not arguments.init.is_file():
-        sys.exit(f"{arguments.init} is not there; models/cuhk03_mobilenetv2.md says how to make it")
+    check_weights(arguments.init)
     torch.set_num_threads(arguments.threads)
     judge, work = independent_judge(judge_file), arguments.work
     facts = study_settings(CONFIG, judge, arguments.init)

@@ -4,25 +4,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 
-from tests.attacks.learned import BUDGET, JUDGE, drawn, learned_target, people
+from tests.attacks.learned import BUDGET, Recorder, drawn, learned_target, people
+from tests.methods.experts import tiny_expert_file
 from veilkit.attacks import Budget, Pairs, run_gated
 from veilkit.attacks.division import divide
 from veilkit.attacks.pictures import HeldPictures
-from veilkit.attacks.retrained import RECIPE, Retrained, RetrainedConfig, train_on
+from veilkit.attacks.retrained import RECIPE, Retrained, RetrainedConfig, start_facts, train_on
+from veilkit.checkpoint import save_checkpoint
 from veilkit.datasets.augment import AugmentConfig
-
-
-class Recorder:
-    """In place of training: keeps what it was given."""
-
-    def __init__(self) -> None:
-        self.lessons: list[tuple] = []
-
-    def __call__(self, *lessons):
-        self.lessons.append(lessons)
-        return JUDGE
+from veilkit.errors import CheckpointError
+from veilkit.experts.digest import file_sha256
+from veilkit.networks.backbones import BACKBONE_KIND, build_backbone
 
 
 def test_it_is_taught_other_peoples_protected_pictures() -> None:
@@ -47,6 +42,45 @@ def test_raw_queries_find_negatives_less_often_than_negatives_do() -> None:
     assert values["rank-1"] > values["raw to protected rank-1"]
 
 
+def test_it_starts_from_the_targets_weights_and_so_do_its_gates() -> None:
+    recorder, start = Recorder(), Path(tiny_expert_file("mobilenetv2"))
+    target = learned_target(start=start)
+    evidence = run_gated(lambda: Retrained(train=recorder), target)
+    assert recorder.starts == [start] * 3  # the release, originals, noise
+    assert evidence.details["started from"] == file_sha256(start)[:12]
+    own = Path(tiny_expert_file())
+    Retrained(RetrainedConfig(init=own), recorder).run(target)
+    assert recorder.starts[3:] == [own]
+    evidence = Retrained(train=recorder).run(learned_target())
+    assert recorder.starts[4:] == [None]
+    assert evidence.details["started from"] == "scratch"
+
+
+def test_weights_to_start_from_are_known_by_their_digest(tmp_path: Path) -> None:
+    reid, backbone = Path(tiny_expert_file("mobilenetv2")), tmp_path / "backbone.safetensors"
+    save_checkpoint(backbone, build_backbone("mobilenetv2").state_dict(), {"backbone": "mobilenetv2"}, BACKBONE_KIND)
+    before = torch.random.get_rng_state()
+    assert [start_facts(file) for file in (reid, backbone)] == [
+        {"start": file_sha256(reid)}, {"start": file_sha256(backbone)},
+    ]  # fmt: skip
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert start_facts(None) == {}
+
+
+def test_what_nobody_can_start_from_is_refused(tmp_path: Path) -> None:
+    state, few = tmp_path / "state.safetensors", tmp_path / "few.safetensors"
+    save_checkpoint(state, {"a": torch.zeros(1)}, {}, "reid-training")
+    save_checkpoint(few, {"a": torch.zeros(1)}, {"backbone": "mobilenetv2"}, BACKBONE_KIND)
+    for file, told in (
+        (tmp_path / "nowhere", "no such model file"),
+        (Path(tiny_expert_file()), r"expected weights of 'mobilenetv2', but got those of 'osnet-x0\.25'"),
+        (state, "'backbone' or 'reid', but got 'reid-training'"),
+        (few, "do not fit"),
+    ):
+        with pytest.raises(CheckpointError, match=told):
+            start_facts(file)
+
+
 def test_people_seen_once_teach_nobody() -> None:
     images = drawn()[0]
     once = Pairs(HeldPictures(images[:8]), HeldPictures(images[:8]), 1000 + np.arange(8))
@@ -67,6 +101,9 @@ def test_training_gives_a_recogniser_and_keeps_no_pictures(tmp_path: Path) -> No
     again = train_on(*lessons)
     assert torch.equal(again.embed(drawn()[0][:3]), features)
     assert again.sha256 == first.sha256
+    elsewhere = replace(lessons[2], init=Path(tiny_expert_file("mobilenetv2-x0.5")))
+    assert train_on(*lessons[:2], elsewhere, *lessons[3:]).sha256 != first.sha256
+    assert len(list(tmp_path.glob("retrained-*.safetensors"))) == 2
 
 
 def test_no_budget_no_attack() -> None:

@@ -9,10 +9,14 @@ from pathlib import Path
 import pytest
 
 import audit_resume
+from tests.attacks.learned import Recorder
 from tests.audit.folders import blur, changed, noise, plain
+from tests.methods.experts import tiny_expert_file
+from veilkit.attacks import retrained
 from veilkit.audit import AuditResult, read_audit, run_audit
 from veilkit.audit.cells import CellFiles
-from veilkit.errors import UsageError
+from veilkit.errors import CheckpointError, UsageError
+from veilkit.experts.digest import file_sha256
 from veilkit.experts.histogram import HistogramEmbedder
 
 QUICK = ["stock_recogniser", "linkage", "own_original", "mean_image"]
@@ -79,6 +83,37 @@ def test_another_budget_concerns_only_attackers_who_learn(folders: tuple[Path, P
     evidence = result.evidence("identification")
     assert evidence is not None
     assert evidence.applicable
+
+
+def test_another_start_concerns_only_the_attacker_who_starts_from_it(
+    folders: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = Recorder()
+    monkeypatch.setattr(retrained, "train_on", recorder)
+    options = {"out": tmp_path / "a", "attacks": ["linkage", "identification", "retrained"], "learn": 2}
+    audit(*folders, **options)
+    assert recorder.starts == [None] * 3  # the release and two gates
+    before, start = stamps(tmp_path / "a"), Path(tiny_expert_file("mobilenetv2"))
+    result = audit(*folders, **options, start=start)
+    assert recorder.starts[3:] == [start] * 3
+    assert {name for name, stamp in stamps(tmp_path / "a").items() if stamp != before[name]} == {"attack-retrained"}
+    held = json.loads((tmp_path / "a" / "cells" / "attack-retrained.json").read_text())
+    assert held["facts"]["start"] == result.config["start_sha256"] == file_sha256(start)
+    assert held["result"]["details"]["started from"] == file_sha256(start)[:12]
+    for name in ("audit.md", "report.html"):
+        text = (tmp_path / "a" / name).read_text()
+        assert "--start WEIGHTS" in text
+        assert file_sha256(start) in text
+        assert str(start.parent) not in text
+    assert audit(*folders, **options, start=str(start)) == result
+    assert len(recorder.starts) == 6
+
+
+def test_a_wrong_start_is_told_before_anything_is_written(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    for start, told in ((tmp_path / "nowhere", "no such model file"), (tiny_expert_file(), "'mobilenetv2'")):
+        with pytest.raises(CheckpointError, match=told):
+            audit(*folders, out=tmp_path / "a", start=start)
+    assert not (tmp_path / "a").exists()
 
 
 @pytest.mark.slow

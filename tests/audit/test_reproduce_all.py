@@ -33,6 +33,7 @@ from veilkit.cli import app
 from veilkit.datasets.lfw import load_lfw
 from veilkit.datasets.market1501 import load_market1501
 from veilkit.errors import CheckpointError, ConfigError, DataError, UnknownNameError, UsageError
+from veilkit.experts.digest import file_sha256
 from veilkit.methods import METHODS
 
 TINY = AllStudyConfig(
@@ -75,12 +76,14 @@ def lfw(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def study(data: Path, folder: Path, config: AllStudyConfig, models: Models, lfw: Path | None) -> Iterator[AllStudy]:
+def study(
+    data: Path, folder: Path, config: AllStudyConfig, models: Models, lfw: Path | None, start: Path | None = None
+) -> Iterator[AllStudy]:
     folder.mkdir(exist_ok=True)
     judges = Judges("histogram", "histogram", "histogram@whole")
     with Cache(folder / "features.sqlite") as cache:
         faces = None if lfw is None else load_lfw(lfw)
-        yield AllStudy(load_market1501(data), faces, folder, config, judges, models, cache)
+        yield AllStudy(load_market1501(data), faces, folder, config, judges, models, cache, start=start)
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +139,25 @@ def test_a_second_run_computes_nothing_and_another_study_is_refused(
     with (
         study(data, folder, replace(TINY, updates=6), Models(folder / "none"), lfw) as other,
         pytest.raises(DataError, match=r"updates differ.*its own folder"),
+    ):
+        other.run()
+    with (
+        study(data, folder, TINY, Models(folder / "none"), lfw, Path(tiny_expert_file("mobilenetv2"))) as other,
+        pytest.raises(DataError, match=r"\(start differ\)"),
+    ):
+        other.run()
+
+
+def test_weights_to_start_from_stand_in_the_spec_and_in_every_row(data: Path, tmp_path: Path) -> None:
+    config, start = replace(TINY, methods=("blur",)), Path(tiny_expert_file("mobilenetv2"))
+    with study(data, tmp_path / "out", config, Models(tmp_path), None, start) as some:
+        assert some.spec().start == start.resolve()
+        some.run()
+    held = json.loads((tmp_path / "out" / "cells" / "people.blur.json").read_text())
+    assert held["settings"]["start"] == file_sha256(start)
+    with (
+        study(data, tmp_path / "out", config, Models(tmp_path), None) as other,
+        pytest.raises(DataError, match=r"\(start differ\)"),
     ):
         other.run()
 
@@ -287,3 +309,6 @@ def test_the_command_writes_a_report(data: Path, tmp_path: Path) -> None:
     wrong = CliRunner().invoke(app, [*words, "--model", "blur=x"])
     assert wrong.exit_code == 2
     assert "method with a model" in wrong.stderr
+    wrong = CliRunner().invoke(app, [*words, "--start", tiny_expert_file()])
+    assert wrong.exit_code == 2
+    assert "expected weights of 'mobilenetv2'" in wrong.stderr

@@ -15,7 +15,10 @@ import pytest
 import torch
 from PIL import Image
 
+from tests.attacks.learned import Recorder
 from tests.methods.disguises import tiny_disguise_file
+from tests.methods.experts import tiny_expert_file
+from veilkit.attacks import retrained
 from veilkit.audit.cache import Cache
 from veilkit.audit.reproduce.cells import Cells
 from veilkit.audit.reproduce.disguise_faces import people_of_folds, people_outside
@@ -30,7 +33,8 @@ from veilkit.configs import as_dict
 from veilkit.datasets.folder import load_folder
 from veilkit.datasets.generated.faces import render_face
 from veilkit.datasets.lfw import Lfw, load_lfw
-from veilkit.errors import ConfigError, DataError, UnknownNameError
+from veilkit.errors import CheckpointError, ConfigError, DataError, UnknownNameError
+from veilkit.experts.digest import file_sha256
 from veilkit.progress import Progress
 from veilkit.rng import Randomness
 from veilkit.training.face_attributes import FaceAttributesTraining
@@ -67,11 +71,15 @@ def lfw(tmp_path_factory: pytest.TempPathFactory) -> Lfw:
 
 @contextmanager
 def study(
-    lfw: Lfw, folder: Path, config: DisguiseStudyConfig = TINY, elsewhere: bool = True
+    lfw: Lfw,
+    folder: Path,
+    config: DisguiseStudyConfig = TINY,
+    elsewhere: bool = True,
+    start: Path | None = None,
 ) -> Iterator[DisguiseStudy]:
     models = Models(load_models([Path(tiny_disguise_file())]), config, folder / "transforms")
     judges = independent_judges(["histogram"], models.main)
-    facts = study_settings(config, models.fingerprints(), list(judges.values()))
+    facts = study_settings(config, models.fingerprints(), list(judges.values()), start)
     others = load_folder(lfw.images.root.parent / "others", "folder", "elsewhere") if elsewhere else None
     with Progress(config.cells(1, elsewhere), "cells") as progress, Cache(folder / "features.sqlite") as cache:
         yield DisguiseStudy(
@@ -84,6 +92,7 @@ def study(
             cache=cache,
             workers=0,
             elsewhere=others,
+            start=start,
         )
 
 
@@ -200,10 +209,31 @@ def test_the_command_goes_on_with_the_same_study(done: Path, lfw: Lfw, capsys: p
     cells = {file: file.stat().st_mtime_ns for file in (done / "cells").iterdir()}
     root = lfw.images.root
     disguise(
-        root, done, [Path(tiny_disguise_file())], ["histogram"], root.parent / "others", words(as_dict(TINY)), 0, 1
+        root, done, [Path(tiny_disguise_file())], ["histogram"], root.parent / "others",
+        settings=words(as_dict(TINY)), workers=0,
     )  # fmt: skip
     assert f"The tables are in {done / 'report.md'}" in capsys.readouterr().out
     assert cells == {file: file.stat().st_mtime_ns for file in (done / "cells").iterdir()}
+
+
+def test_the_retrained_attacker_starts_from_the_weights_given(
+    lfw: Lfw, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = Recorder()
+    monkeypatch.setattr(retrained, "train_on", recorder)
+    start = Path(tiny_expert_file("mobilenetv2"))
+    with study(lfw, tmp_path, elsewhere=False, start=start) as some:
+        assert some.attack("blur", "retrained")["applicable"]
+    assert recorder.starts == [start] * 3  # the release and two gates
+    held = json.loads((tmp_path / "cells" / "attack.blur.retrained.json").read_text())
+    assert held["settings"]["start"] == file_sha256(start)
+    with study(lfw, tmp_path, elsewhere=False) as other, pytest.raises(DataError, match=r"\(start differ\)"):
+        other.attack("blur", "retrained")
+    with pytest.raises(CheckpointError, match="expected weights of 'mobilenetv2'"):
+        disguise(
+            lfw.images.root, tmp_path / "out", [Path(tiny_disguise_file())], ["histogram"],
+            start=Path(tiny_expert_file()), settings=words(as_dict(TINY)), workers=0,
+        )  # fmt: skip
 
 
 def test_people_of_the_folds_and_others_are_apart(lfw: Lfw) -> None:

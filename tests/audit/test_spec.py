@@ -15,7 +15,8 @@ from veilkit.audit.matrix import combinations, run_matrix
 from veilkit.audit.spec import read_spec
 from veilkit.audit.spec_text import spec_text
 from veilkit.cli import app
-from veilkit.errors import ConfigError, DataError, UsageError
+from veilkit.errors import CheckpointError, ConfigError, DataError, UsageError
+from veilkit.experts.digest import file_sha256
 
 PAGE = Path(__file__).parents[2] / "docs" / "audit.md"
 LEAST = '[[datasets]]\nname = "a"\noriginals = "o"\n'
@@ -111,10 +112,25 @@ def test_unknown_attacks_and_missing_files_are_told(tmp_path: Path) -> None:
 
 def test_paths_are_taken_from_the_specs_folder(tmp_path: Path) -> None:
     experts = '[[experts]]\nname = "e"\nexpert = "own.safetensors"\njudge = "histogram"\n'
-    spec = read_spec(written(tmp_path, LEAST + RELEASE + experts))
+    spec = read_spec(written(tmp_path, 'start = "public.safetensors"\n' + LEAST + RELEASE + experts))
     assert spec.datasets[0].originals == tmp_path / "o"
     assert spec.releases[0].protected == tmp_path / "p"
+    assert spec.start == tmp_path / "public.safetensors"
+    assert 'start = "public.safetensors"' in spec_text(spec, tmp_path)
+    assert read_spec(written(tmp_path, spec_text(spec, tmp_path))) == spec
     assert (spec.experts[0].expert, spec.experts[0].judge) == (str(tmp_path / "own.safetensors"), "histogram")
+
+
+def test_attackers_of_all_audits_start_from_the_specs_weights(folders: Path) -> None:
+    start = Path(tiny_expert_file("mobilenetv2"))
+    text = example().replace('attacks = ["linkage", "own_original"]\nseeds = [0, 1]', 'attacks = ["own_original"]')
+    done = run_matrix(read_spec(written(folders, f'start = "{start}"\n{text}')), folders / "out")
+    given = [each.result.config["start_sha256"] for each in done if each.result is not None]
+    assert given == [file_sha256(start)] * 2
+    wrong = read_spec(written(folders, f'start = "{tiny_expert_file()}"\n{text}'))
+    with pytest.raises(CheckpointError, match="expected weights of 'mobilenetv2'"):
+        run_matrix(wrong, folders / "other")
+    assert not (folders / "other").exists()  # not even a method was run
 
 
 def test_a_method_may_have_one_dataset_and_an_expert_of_its_own(tmp_path: Path) -> None:
@@ -148,6 +164,9 @@ def test_a_spec_goes_without_other_options_and_without_it_two_folders_are_needed
     done = CliRunner().invoke(app, ["audit", "--spec", str(file), "--learn", "5"])
     assert done.exit_code == 2
     assert "leave out --learn" in done.stderr
+    done = CliRunner().invoke(app, ["audit", "--spec", str(file), "--start", str(tmp_path / "any")])
+    assert done.exit_code == 2
+    assert "leave out --start" in done.stderr
     done = CliRunner().invoke(app, ["audit", str(tmp_path)])
     assert done.exit_code == 2
     assert "ORIGINALS and PROTECTED" in done.stderr

@@ -5,6 +5,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from tests.audit.folders import changed, plain, same
+from tests.methods.experts import tiny_expert_file
 from veilkit.audit import read_audit
 from veilkit.cli import app
 from veilkit.pipeline.protect import protect
@@ -33,6 +34,18 @@ def test_the_wrong_key_is_told_with_exit_code_2(tmp_path: Path) -> None:
     done = run("audit", originals, tmp_path / "p", "--key", tmp_path / "k2" / "key")
     assert done.exit_code == 2
     assert "not the one that this release was made with" in done.stderr
+
+
+def test_weights_to_start_from_are_passed_on_and_wrong_ones_told(tmp_path: Path) -> None:
+    originals = plain(tmp_path / "o", people=3)
+    release = changed(originals, tmp_path / "p", same)
+    words = ("audit", originals, release, "--judge", "histogram", "--attack", "linkage", "--out", tmp_path / "a")
+    done = run(*words, "--start", tiny_expert_file())
+    assert done.exit_code == 2
+    assert "expected weights of 'mobilenetv2', but got those of 'osnet-x0.25'" in done.stderr
+    assert not (tmp_path / "a").exists()
+    assert run(*words, "--start", tiny_expert_file("mobilenetv2")).exit_code == 0
+    assert len(read_audit(tmp_path / "a" / "audit.json").config["start_sha256"]) == 64
 
 
 def test_nothing_to_measure_is_exit_code_2(tmp_path: Path) -> None:

@@ -76,6 +76,8 @@ class AttackTarget:
     work: a folder for states of training, which are taken up again there; without one they are lost.
     decoder: the secret half of a reversible protection, for who has stolen it; it needs no budget.
     neutral: the protection with one and the same identity for everybody, where it injects identities.
+    start: weights that attackers who train a recogniser start from, a backbone file or a whole Re-ID network
+    (safetensors) of mobilenetv2, the backbone of their RECIPE; without any they start from scratch.
 
     features: (N, D) what a release of features shows of each picture; clean_features: (N, D') of the same pictures
     before anything was done to protect them, without which no attack on features can pass its gates.
@@ -97,6 +99,7 @@ class AttackTarget:
     decoder: Undo | None = None
     clean_features: NDArray[np.float32] | None = None
     neutral: Oracle | None = None
+    start: Path | None = None
 
     def lacks(self, need: Need) -> bool:
         """Whether something an attack may need is not here (what it learns from is checked when it is fitted)."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Self, TypeAlias
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
@@ -24,15 +25,18 @@ from veilkit.datasets.sampler import PKSampler
 from veilkit.experts import Embedder
 from veilkit.experts.digest import file_sha256
 from veilkit.experts.torch_embedder import TorchEmbedder
+from veilkit.networks.reid import ReidNetwork
 from veilkit.rng import Randomness
 from veilkit.training.reid import train_reid
 from veilkit.training.reid_config import ReidConfig
+from veilkit.training.reid_run import network_config, start_from
 from veilkit.training.schedule import Decay
 from veilkit.types import Evidence, Level, Record, Role, Score, Split
 
 _CLEAN = 0.8  # of what the independent recogniser finds among the originals, where it was itself trained for that
 _IMAGES = 4
 _LEAST_SIDE = 16  # pixels: what a Re-ID network takes
+_NAMED = 12  # hexadecimal digits of a digest that name a file
 
 RECIPE = ReidConfig(
     backbone="mobilenetv2", rate=8e-4, warmup=0, decay=Decay.COSINE, cosine=20.0, margin=0.1, centre=0.0,
@@ -44,8 +48,9 @@ RECIPE = ReidConfig(
 class RetrainedConfig:
     """recipe: of the training; its size, epochs, batch and seed are the target's and the budget's.
 
-    init: a backbone file to start from. raw: whether the same people's originals are trained on too, as the
-    adversary who holds pairs can; that helps to find protected pictures by raw ones.
+    init: a backbone file or a whole Re-ID network to start from, in place of the target's `start`. raw: whether the
+    same people's originals are trained on too, as the adversary who holds pairs can; that helps to find protected
+    pictures by raw ones.
     """
 
     recipe: ReidConfig = RECIPE
@@ -100,14 +105,20 @@ class Retrained(Attack):
         images, people = [pixels(public.protected, division.size)], [public.people]
         if self.config.raw:
             images, people = [*images, pixels(public.originals, division.size)], [*people, public.people]
-        recogniser = self._train(images, people, self.config, target.budget, target.work)
+        config = replace(self.config, init=self.config.init or target.start)
+        recogniser = self._train(images, people, config, target.budget, target.work)
         protected, raw = (each.features(recogniser) for each in (victims.protected, victims.originals))
         chance = victims.search.chance()
         scores = list(_found(victims, protected, protected, chance, ""))
         scores += [replace(each, metric=f"raw to protected {each.metric}") for each in
                    _found(victims, raw, protected, chance, "raw queries")]  # fmt: skip
         chance |= {f"raw to protected {metric}": value for metric, value in chance.items()}
-        details = {**division.details, "chance": chance, "trained on originals too": self.config.raw}
+        details = {
+            **division.details,
+            "chance": chance,
+            "trained on originals too": config.raw,
+            "started from": "scratch" if config.init is None else file_sha256(config.init)[:_NAMED],
+        }
         return Evidence(self.name, self.level, tuple(scores), details=details)
 
     def clean_bound(self, target: AttackTarget) -> float | None:
@@ -117,6 +128,18 @@ class Retrained(Attack):
             return None
         raw = victims.originals.features(victims.recogniser)
         return _CLEAN * victims.search.find(raw, raw).rank(1)
+
+
+def start_facts(file: Path | None) -> dict[str, str]:
+    """What results depend on where attackers start from a file: its SHA-256. Nothing where from scratch.
+
+    Raises CheckpointError for a file that the recipe cannot start from.
+    """
+    if file is None:
+        return {}
+    with torch.random.fork_rng():  # torch's layers start from its global generator
+        start_from(ReidNetwork(network_config(RECIPE, identities=0)), file, RECIPE.backbone)
+    return {"start": file_sha256(file)}
 
 
 def train_on(

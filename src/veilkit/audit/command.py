@@ -22,6 +22,7 @@ def command(result: AuditResult) -> str:
         ("held_out", "--held-out OTHERS"),
         ("student_sha256", "--student STUDENT"),
         ("decoder_sha256", "--decoder DECODER"),
+        ("start_sha256", "--start WEIGHTS"),
     ):
         words += words_for.split() if fact in result.config else []
     if "budget" in result.config:

@@ -174,7 +174,11 @@ def _notes(rows: Sequence[Compared]) -> list[str]:
                 f"{row.name} is not compared search by search: its audit or the first's keeps no searches of these "
                 "people in the same order; audit both again"
             )
-        for fact, what in (("learn", "updates of attackers who learn"), ("draw_seed", "seed")):
+        for fact, what in (
+            ("learn", "updates of attackers who learn"),
+            ("start_sha256", "weights that a retrained recogniser starts from"),
+            ("draw_seed", "seed"),
+        ):
             if row.result.config.get(fact) != rows[0].result.config.get(fact):
                 notes.append(f"{row.name} and {rows[0].name} differ in the {what}: "
                              f"{row.result.config.get(fact)} and {rows[0].result.config.get(fact)}")  # fmt: skip

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from veilkit.attacks.retrained import start_facts
 from veilkit.audit.result import AuditResult
 from veilkit.audit.run import REPORT, run_audit
 from veilkit.audit.spec import AuditSpec, DatasetSpec, ExpertSpec, MethodSpec, ReleaseSpec
@@ -70,6 +71,7 @@ def run_matrix(spec: AuditSpec, out: str | Path, *, workers: int = 1) -> tuple[A
 
 def audits(spec: AuditSpec, out: str | Path, *, workers: int = 1) -> Iterator[Audited]:
     """The audits of a spec, one after the other, each as soon as it is made; files as `run_matrix` says."""
+    start_facts(spec.start)  # wrong weights are told before anything is protected
     target = Path(out).resolve()
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -96,7 +98,7 @@ def _audited(spec: AuditSpec, each: Combination, target: Path, workers: int) -> 
             dataset.originals, folder, key=key, seed=seed, expert=source.expert or each.expert.expert,
             judge=source.judge or each.expert.judge, labels=dataset.labels, boxes=dataset.boxes,
             unseen=dataset.unseen, held_out=dataset.held_out, student=source.student, decoder=source.decoder,
-            out=target / "audits" / each.name, learn=spec.learn, budget=spec.budget,
+            out=target / "audits" / each.name, learn=spec.learn, budget=spec.budget, start=spec.start,
             attacks=spec.attacks, draw_seed=each.seed, cache=target / "cache", workers=workers,
             cells=target / "cells", prefix=f"{each.name}.",
         )  # fmt: skip

@@ -19,7 +19,8 @@ class AuditPlan:
     """The options of `run_audit`, resolved. features: the cache's file. work: where trainings are kept.
 
     attacks: names of those to make. budget: of attackers who learn, None for none; why_none: why there is none, where
-    one was asked for. people: at most so many are measured, None for all.
+    one was asked for. people: at most so many are measured, None for all. start: weights that those who train a
+    recogniser start from.
     """
 
     originals: Path
@@ -39,6 +40,7 @@ class AuditPlan:
     decoder: Path | None = None
     budget: Budget | None = None
     why_none: str = ""
+    start: Path | None = None
     people: int | None = None
     draw_seed: int = 0
     limits: Limits = field(default_factory=Limits)

@@ -24,6 +24,7 @@ from veilkit.attacks import (
 )
 from veilkit.attacks.foreground import foreground
 from veilkit.attacks.learning import digest
+from veilkit.attacks.retrained import Retrained, start_facts
 from veilkit.audit.again import Again, method_of
 from veilkit.audit.cache import Cache
 from veilkit.audit.extra import Extra, gather
@@ -157,7 +158,9 @@ class Prepared:
         if plan.budget is None:
             return target
         masks = None if subject.originals is None else foreground(subject.originals, _MASKS)
-        return replace(target, budget=plan.budget, authorised=self.expert, masks=masks, work=plan.work)
+        return replace(
+            target, budget=plan.budget, authorised=self.expert, masks=masks, work=plan.work, start=plan.start
+        )
 
     @cached_property
     def _trial(self) -> Trial | None:
@@ -208,6 +211,8 @@ class Prepared:
         if Need.BUDGET in attack.needs:
             facts["budget"] = None if plan.budget is None else asdict(plan.budget)
             facts["expert"] = self.expert.info.fingerprint
+        if name == Retrained.name:
+            facts |= start_facts(plan.start)
         if Need.DECODER in attack.needs:
             facts["decoder"] = None if self.stolen is None else self.stolen.sha256
         if Need.PROTECTOR in attack.needs and self.subject.manifest is not None:

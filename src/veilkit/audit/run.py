@@ -12,6 +12,7 @@ from typing import Any
 from veilkit.attacks import Budget
 from veilkit.attacks.intervals import CONFIDENCE, DRAWS
 from veilkit.attacks.recovery import Recovery, RecoveryConfig
+from veilkit.attacks.retrained import start_facts
 from veilkit.audit.affordable import affordable, with_choice
 from veilkit.audit.alarms import check_attacks, raise_alarms
 from veilkit.audit.attempts import attempts
@@ -77,6 +78,7 @@ def run_audit(
     cache: str | Path | None = None,
     limits: Limits | None = None,
     budget: str | None = None,
+    start: str | Path | None = None,
     workers: int = 1,
     boxes: str | Path | None = None,
     cells: str | Path | None = None,
@@ -95,10 +97,12 @@ def run_audit(
     cache: a folder for features in place of that, which audits of one set of originals may share.
     learn: updates that each attacker who trains a network, or optimises pictures, may spend; None leaves them out.
     attacks: names of those to run (see `veilkit attacks list`); None runs all that can be run.
-    budget: a time such as 10m or 2h in place of learn; `audit.spending` says what follows from it. workers: processes
-    that compute attacks, with the same result for any number. boxes: a CSV file path,x,y,w,h,identity of people in
-    whole pictures, each of which is audited as a picture. cells, prefix: a folder for cells in place of OUT/cells,
-    which several audits may share, and what the names of this one's begin with.
+    budget: a time such as 10m or 2h in place of learn; `audit.spending` says what follows from it.
+    start: weights from which the attacker starts who trains a recogniser, as one who finds public weights would: a
+    backbone file or a Re-ID network of mobilenetv2. Without any, it starts from scratch.
+    workers: processes that compute attacks, with the same result for any number. boxes: a CSV file
+    path,x,y,w,h,identity of people in whole pictures, each of which is audited as a picture. cells, prefix: a folder
+    for cells in place of OUT/cells, which several audits may share, and what the names of this one's begin with.
     thresholds: from which rate on a leak counts as how bad, or a TOML file that says so.
     show_originals: put pictures of originals into the report. draw_seed: of the bootstrap, the gates' noise and what
     attackers learn.
@@ -117,6 +121,7 @@ def run_audit(
     if workers < 1:
         raise UsageError(f"expected at least one worker, but got {workers}")
     seconds = None if budget is None else seconds_of(budget)
+    started = start_facts(_path(start))
     target = destination(*sources, out)
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -140,12 +145,13 @@ def run_audit(
         student=student,
         decoder=_path(decoder),
         budget=None if learn is None else Budget(updates=learn, seed=draw_seed),
+        start=_path(start),
         draw_seed=draw_seed,
         limits=limits or Limits(),
     )
     with Cache(plan.features) as kept:
         prepared = Prepared.of(plan, kept)
-        facts = _facts(plan, show_originals) | prepared.extra.facts | _chosen(learn, attacks, prepared)
+        facts = _facts(plan, show_originals) | prepared.extra.facts | _chosen(learn, started, attacks, prepared)
         facts["thresholds"] = as_dict(bars)
         if seconds is not None:
             choice = affordable(prepared, place, seconds)
@@ -212,9 +218,12 @@ def _assembled(
     return summarise(result) if unpaired is None else replace(result, summary=unpaired_findings(result))
 
 
-def _chosen(learn: int | None, attacks: Sequence[str] | None, prepared: Prepared) -> dict[str, Any]:
+def _chosen(
+    learn: int | None, started: Mapping[str, str], attacks: Sequence[str] | None, prepared: Prepared
+) -> dict[str, Any]:
     chosen = {
         "learn": learn,
+        "start_sha256": started.get("start"),
         "attacks": None if attacks is None else sorted(attacks),
         "decoder_sha256": None if prepared.stolen is None else prepared.stolen.sha256,
         "boxes": None if prepared.plan.boxes is None else prepared.plan.boxes.name,

@@ -102,7 +102,10 @@ class ExpertSpec(_Part):
 
 
 class AuditSpec(_Part):
-    """The whole matrix. attacks: all by default. learn, budget: as in `run_audit`, for each audit; one of them."""
+    """The whole matrix. attacks: all by default. learn, budget: as in `run_audit`, for each audit; one of them.
+
+    start: as in `run_audit`.
+    """
 
     datasets: tuple[DatasetSpec, ...] = Field(min_length=1)
     releases: tuple[ReleaseSpec, ...] = ()
@@ -112,6 +115,7 @@ class AuditSpec(_Part):
     seeds: tuple[int, ...] = Field(default=(0,), min_length=1)
     learn: int | None = Field(default=None, ge=1)
     budget: Annotated[str, AfterValidator(_time)] | None = None
+    start: Path | None = None
 
     def dataset_of(self, release: ReleaseSpec) -> DatasetSpec:
         """The originals that a release belongs to."""
@@ -191,10 +195,11 @@ def _resolved(spec: AuditSpec, root: Path) -> AuditSpec:
                 values[name] = str(root / values[name])
         return values
 
-    changes = {
+    changes: dict[str, Any] = {
         kind: tuple(each.model_copy(update=part(each)) for each in getattr(spec, kind))
         for kind in ("datasets", "releases", "methods", "experts")
     }
+    changes["start"] = None if spec.start is None else root / spec.start
     return spec.model_copy(update=changes)
 
 

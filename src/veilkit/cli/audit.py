@@ -91,6 +91,15 @@ Learn = Annotated[
         "many updates each, thrice with their gates; 2000 take about an hour each on a CPU core.",
     ),
 ]
+Start = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Weights that the attacker who trains a recogniser starts from: a backbone or a Re-ID network of "
+        "mobilenetv2 (.safetensors).",
+        show_default="scratch",
+    ),
+]
 Attacks = Annotated[
     list[str] | None,
     typer.Option("--attack", metavar="NAME", help="Only this attack (`veilkit attacks list`); may be repeated."),
@@ -124,6 +133,7 @@ def audit(
     show_originals: ShowOriginals = False,
     learn: Learn = None,
     budget: Time = None,
+    start: Start = None,
     attacks: Attacks = None,
     boxes: Boxes = None,
     workers: Workers = 1,
@@ -146,8 +156,9 @@ def audit(
         given = {
             "ORIGINALS": originals, "--key": key, "--seed": seed, "--expert": expert, "--judge": judge,
             "--unseen": unseen, "--held-out": held_out, "--student": student, "--decoder": decoder, "--learn": learn,
-            "--budget": budget, "--attack": attacks, "--boxes": boxes, "--show-originals": show_originals or None,
-            "--labels": None if labels == "auto" else labels, "--draw-seed": draw_seed or None,
+            "--budget": budget, "--start": start, "--attack": attacks, "--boxes": boxes,
+            "--show-originals": show_originals or None, "--labels": None if labels == "auto" else labels,
+            "--draw-seed": draw_seed or None,
         }  # fmt: skip
         if extra := [name for name, value in given.items() if value is not None]:
             raise UsageError(f"a spec says all that: leave out {', '.join(extra)}, or write it into the spec")
@@ -171,6 +182,7 @@ def audit(
         show_originals=show_originals,
         learn=learn,
         budget=budget,
+        start=start,
         attacks=attacks,
         boxes=boxes,
         workers=workers,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Final, Literal
 
 from veilkit.attacks import UNPAIRED_ATTACKS
 from veilkit.attacks.division import FEWEST
+from veilkit.attacks.retrained import start_facts
 from veilkit.audit.plan import wanted_attacks
 from veilkit.errors import ConfigError
 from veilkit.experts import Embedder
@@ -114,9 +116,15 @@ class AllStudyConfig:
         return tuple(name for name in ENTRIES if not self.methods or name in self.methods)
 
 
-def study_settings(config: AllStudyConfig, expert: Embedder, judge: Embedder, face_judge: str) -> dict[str, Any]:
-    """All that the rows depend on, besides pictures and models. More rows may be added."""
+def study_settings(
+    config: AllStudyConfig, expert: Embedder, judge: Embedder, face_judge: str, start: Path | None = None
+) -> dict[str, Any]:
+    """All that the rows depend on, besides pictures and models. More rows may be added.
+
+    start: as in `run_audit`; weights that nobody can start from are refused.
+    """
     shared = {name: value for name, value in asdict(config).items() if name not in _CHOICES}
     return {
-        **shared, "expert": expert.info.fingerprint, "judge": judge.info.fingerprint, "face judge": face_judge
+        **shared, "expert": expert.info.fingerprint, "judge": judge.info.fingerprint, "face judge": face_judge,
+        **start_facts(start),
     }  # fmt: skip

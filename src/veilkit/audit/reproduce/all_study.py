@@ -17,7 +17,7 @@ from veilkit.audit.reproduce.all_measures import faces_kept, features_attacked, 
 from veilkit.audit.reproduce.all_models import Models
 from veilkit.audit.reproduce.all_plan import ENTRIES, FACES, PEOPLE, POOL, AllStudyConfig, Entry, study_settings
 from veilkit.audit.reproduce.all_rows import Row, attacked_row, audited_row, missing_row
-from veilkit.audit.reproduce.cells import Cells
+from veilkit.audit.reproduce.cells import Cells, refuse_others
 from veilkit.audit.reproduce.study_parts import chosen_people, few_of_each, laid_out
 from veilkit.audit.reproduce.study_subject import Subject
 from veilkit.audit.spec import AuditSpec, DatasetSpec, ExpertSpec, MethodSpec, read_spec
@@ -65,7 +65,10 @@ class Judges:
 
 
 class AllStudy:
-    """Rows of both tables. Nothing is computed before `run`, nor twice. faces: None where there are no pictures."""
+    """Rows of both tables. Nothing is computed before `run`, nor twice. faces: None where there are no pictures.
+
+    start: weights that attackers who train a recogniser start from.
+    """
 
     def __init__(
         self,
@@ -78,11 +81,13 @@ class AllStudy:
         cache: Cache,
         *,
         workers: int = 1,
+        start: Path | None = None,
     ) -> None:
         self.folder, self.config, self.judges, self.models = folder.resolve(), config, judges.resolved(), models
         self._data, self._faces, self._cache, self._workers = data, faces, cache, workers
+        self._start = None if start is None else start.resolve()
         self._expert, self._judge = load_expert(judges.expert), load_expert(judges.judge)
-        self._settings = as_json(study_settings(config, self._expert, self._judge, judges.face))
+        self._settings = as_json(study_settings(config, self._expert, self._judge, judges.face, self._start))
         self._rng = Randomness.from_seed(config.seed).child("all methods")
         self._rows = CellFiles(self.folder / "cells")
 
@@ -113,12 +118,7 @@ class AllStudy:
             held = self._rows.read(_cell(name))
             if held is None:
                 continue
-            if held["settings"] != self._settings:
-                changed = sorted(key for key, value in self._settings.items() if held["settings"].get(key) != value)
-                raise DataError(
-                    f"{self._rows.file(_cell(name))} belongs to another study ({', '.join(changed)} differ): give "
-                    "this one its own folder"
-                )
+            refuse_others(self._rows.file(_cell(name)), held["settings"], self._settings)
             found[name] = held["result"]
         return found
 
@@ -133,7 +133,8 @@ class AllStudy:
         )
         spec = AuditSpec(
             datasets=datasets, methods=methods, attacks=self.config.attacks, learn=self.config.updates,
-            seeds=(self.config.seed,), experts=(ExpertSpec(expert=self.judges.expert, judge=self.judges.judge),),
+            start=self._start, seeds=(self.config.seed,),
+            experts=(ExpertSpec(expert=self.judges.expert, judge=self.judges.judge),),
         )  # fmt: skip
         write_atomically(self.folder / SPEC, spec_text(spec, self.folder).encode(), self.folder)
         return read_spec(self.folder / SPEC)

@@ -30,16 +30,16 @@ class Cells:
         if held is None:
             held = {"cell": name, "settings": self._settings, "result": dict(compute())}
             self._files.write(name, held)
-        elif held["settings"] != self._settings:
-            changed = sorted(
-                key
-                for key in {*held["settings"], *self._settings}
-                if held["settings"].get(key) != self._settings.get(key)
-            )
-            raise DataError(
-                f"{self._files.file(name)} belongs to another study ({', '.join(changed)} differ): "
-                "give this one its own folder"
-            )
+        refuse_others(self._files.file(name), held["settings"], self._settings)
         self._progress.advance(1, name)
         result: dict[str, Any] = held["result"]
         return result
+
+
+def refuse_others(file: Path, held: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+    """Raise DataError where the settings of a cell that is there are not those of this study, and say which."""
+    if held != settings:
+        changed = sorted(key for key in {*held, *settings} if held.get(key) != settings.get(key))
+        raise DataError(
+            f"{file} belongs to another study ({', '.join(changed)} differ): give this one its own folder"
+        )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 from veilkit.attacks import ATTACKS
 from veilkit.attacks.attribute_path import AttributePath
 from veilkit.attacks.averaging import Averaging
 from veilkit.attacks.division import FEWEST
+from veilkit.attacks.retrained import start_facts
 from veilkit.errors import ConfigError
 from veilkit.experts.base import Expert
 from veilkit.training.face_attributes import FaceAttributesTraining
@@ -123,8 +125,12 @@ class DisguiseStudyConfig:
 
 
 def study_settings(
-    config: DisguiseStudyConfig, models: Mapping[str, str], judges: Sequence[Expert]
+    config: DisguiseStudyConfig, models: Mapping[str, str], judges: Sequence[Expert], start: Path | None = None
 ) -> dict[str, Any]:
-    """All that the cells of a study depend on, besides the pictures. models: fingerprints by transform."""
+    """All that the cells of a study depend on, besides the pictures. models: fingerprints by transform.
+
+    start: weights of attackers who train a recogniser; those that nobody can start from are refused.
+    """
     shared = {name: value for name, value in asdict(config).items() if name not in _CHOICES}
-    return {**shared, "models": dict(models), "judges": [judge.info.fingerprint for judge in judges]}
+    fingerprints = [judge.info.fingerprint for judge in judges]
+    return {**shared, "models": dict(models), "judges": fingerprints, **start_facts(start)}

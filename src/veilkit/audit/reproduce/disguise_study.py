@@ -51,7 +51,8 @@ class DisguiseStudy:
     """The cells of the study. Nothing is computed before it is asked for, and nothing twice.
 
     models: trained methods by transform. judges: recognisers by name, independent of all that was trained; the first
-    also attacks. workers: processes that protect. elsewhere: faces of another set, who teach inversion too.
+    also attacks. workers: processes that protect. elsewhere: faces of another set, who teach inversion too. start:
+    weights that attackers who train a recogniser start from.
     """
 
     def __init__(
@@ -66,8 +67,9 @@ class DisguiseStudy:
         cache: Cache,
         workers: int,
         elsewhere: Split | None = None,
+        start: Path | None = None,
     ) -> None:
-        self.elsewhere = elsewhere
+        self.elsewhere, self._start = elsewhere, start
         self.config, self.folder, self.lfw, self.models, self.judges = config, folder, lfw, models, dict(judges)
         self._cells, self._cache, self._workers = cells, cache, workers
         self._rng = Randomness.from_seed(config.seed).child("disguise study")
@@ -315,7 +317,7 @@ class DisguiseStudy:
             pairs=Pairs(crops(part=teachers), crops(made, part=teachers), subject.codes[teachers]),
             protector=self.models.again(config.seed) if own else None,
             neutral=self.models.neutral(config.seed) if own else None,
-            work=self.folder / "work",
+            work=self.folder / "work", start=self._start,
         )  # fmt: skip
 
     def _cell(self, name: str, compute: Callable[[], Cell]) -> dict[str, Any]:

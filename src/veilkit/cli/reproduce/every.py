@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from veilkit.cli.audit import Start
 from veilkit.cli.reproduce.options import Data, Expert, Judge, Out, Settings, Threads
 
 FacesOption = Annotated[
@@ -32,6 +33,7 @@ def every(
     face_judge: FaceJudge = "dlib@dlib",
     models: ModelsFolder = Path("models"),
     model: ModelFiles = None,
+    start: Start = None,
     settings: Settings = None,
     workers: Annotated[int, typer.Option(min=1, help="Processes that protect and attack.")] = 1,
     threads: Threads = 1,
@@ -60,8 +62,9 @@ def every(
     out.mkdir(parents=True, exist_ok=True)
     with Cache(out / "features.sqlite") as cache:
         study = AllStudy(
-            parts, portraits, out, config, Judges(expert, judge, face_judge), given, cache, workers=workers
-        )
+            parts, portraits, out, config, Judges(expert, judge, face_judge), given, cache, workers=workers,
+            start=start,
+        )  # fmt: skip
         text = report(study.run(), config)
     write_atomically(out / "report.md", text.encode(), out)
     typer.echo(f"The tables are in {out / 'report.md'}")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from veilkit.cli.audit import Start
 from veilkit.cli.reproduce.options import Faces, Init, Out, Settings, Threads, Workers, cores
 
 
@@ -26,6 +27,7 @@ def disguise(
         Path | None,
         typer.Option(help="Labelled faces of another set, a folder per person, to learn inversion from too."),
     ] = None,
+    start: Start = None,
     settings: Settings = None,
     workers: Workers = None,
     threads: Threads = 1,
@@ -54,7 +56,7 @@ def disguise(
     config = with_settings(DisguiseStudyConfig(), parse_settings(settings or []))
     models = Models(load_models(model), config, out / "transforms")
     judges = independent_judges(judge or ["mobilefacenet"], models.main)
-    facts = study_settings(config, models.fingerprints(), list(judges.values()))
+    facts = study_settings(config, models.fingerprints(), list(judges.values()), start)
     others = None if elsewhere is None else load_folder(elsewhere, "folder", "elsewhere")
     with (
         Progress(config.cells(len(judges), others is not None), "cells") as progress,
@@ -62,7 +64,7 @@ def disguise(
     ):
         study = DisguiseStudy(
             load_lfw(lfw), out, config, Cells(out, facts, progress), models=models, judges=judges, cache=cache,
-            workers=cores(workers), elsewhere=others,
+            workers=cores(workers), elsewhere=others, start=start,
         )  # fmt: skip
         report = run_study(study)
     typer.echo(f"The tables are in {report}")
