@@ -4,7 +4,8 @@
 
 takes hours on two cores; stopped, it goes on with the same command. Needs the research data, and as judges the files
 osnet_x0_25_msmt17.onnx and mobilefacenet.onnx, as benchmarks/controls_table.py does; the general expert is
-models/cuhk03_mobilenetv2.safetensors. Attackers who train a recogniser start from ImageNet weights (--start). Models
+models/cuhk03_mobilenetv2.safetensors. Attackers who train a recogniser start from
+models/cuhk03_efficientnet.safetensors (--start), which knows other people of the same cameras. Models
 of methods that learn are looked for in models/, or given by --model; a method without one is listed as not run.
 Releases, audits and rows stay in runs/headline; each row is also kept in benchmarks/results/headline/cells, from
 where another machine goes on. With --only the rows named are computed, with --so-far none: README is written of the
@@ -25,7 +26,6 @@ import torch
 from claims import README, RESULTS, ROOT, put
 from controls_table import sources
 from headline import CONFIG, NAME, published_rows, readme
-from imagenet import WEIGHTS, check_weights
 from pixelfade_study import CONFIG as PIXELFADE
 from pixelfade_study import NAME as PIXELFADE_NAME
 from study_cells import keep, published, restore
@@ -40,6 +40,7 @@ from veilkit.experts.preprocessing import NORMALISATIONS
 from veilkit.experts.registry import Addition, add_expert, expert_names
 
 EXPERT = ROOT / "models" / "cuhk03_mobilenetv2.safetensors"
+START = ROOT / "models" / "cuhk03_efficientnet.safetensors"
 JUDGE, FACE_JUDGE = "osnet-x0.25-msmt17", "mobilefacenet@arcface"
 
 
@@ -58,7 +59,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--work", type=Path, default=ROOT / "runs" / NAME)
     parser.add_argument("--models", type=Path, default=ROOT / "models")
     parser.add_argument("--model", action="append", default=[], metavar="METHOD=FILE")
-    parser.add_argument("--start", type=Path, default=WEIGHTS, help="of attackers who train a recogniser")
+    parser.add_argument("--start", type=Path, default=START, help="of attackers who train a recogniser")
     parser.add_argument("--only", nargs="+", default=[], metavar="ROW", help="as pixelfade or face-blur")
     parser.add_argument("--workers", type=int, default=cores, help="that protect and attack")
     parser.add_argument("--threads", type=int, default=1)
@@ -70,7 +71,6 @@ def _compute(arguments: argparse.Namespace) -> None:
     data, judge_file = sources()
     if not (data / "lfw").is_dir():
         sys.exit(f"{data / 'lfw'} is not there: check VEILKIT_DATA.")
-    check_weights(arguments.start)
     torch.set_num_threads(arguments.threads)
     os.environ["VEILKIT_HOME"] = str(arguments.work / "home")  # the judge gets a name there, and nowhere else
     _name_judge(judge_file)
@@ -78,7 +78,8 @@ def _compute(arguments: argparse.Namespace) -> None:
     with Cache(work / "features.sqlite") as cache:
         study = AllStudy(
             load_market1501(data / "cuhk03-np"), load_lfw(data / "lfw"), work, config,
-            Judges(str(EXPERT), JUDGE, FACE_JUDGE), Models.of(arguments.models, arguments.model), cache,
+            Judges(str(EXPERT), START = ROOT / "models" / "cuhk03_efficientnet.safetensors"
+JUDGE, FACE_JUDGE), Models.of(arguments.models, arguments.model), cache,
             workers=arguments.workers, start=arguments.start,
         )  # fmt: skip
         rows = study.run()

@@ -12,10 +12,10 @@ from tests.methods.experts import tiny_expert_file
 from veilkit.attacks import Budget, Pairs, run_gated
 from veilkit.attacks.division import divide
 from veilkit.attacks.pictures import HeldPictures
-from veilkit.attacks.retrained import RECIPE, Retrained, RetrainedConfig, start_facts, train_on
+from veilkit.attacks.retrained import RECIPE, Retrained, RetrainedConfig, _started, start_facts, train_on
 from veilkit.checkpoint import save_checkpoint
 from veilkit.datasets.augment import AugmentConfig
-from veilkit.errors import CheckpointError
+from veilkit.errors import VeilkitError
 from veilkit.experts.digest import file_sha256
 from veilkit.networks.backbones import BACKBONE_KIND, build_backbone
 
@@ -49,6 +49,8 @@ def test_it_starts_from_the_targets_weights_and_so_do_its_gates() -> None:
     assert recorder.starts == [start] * 3  # the release, originals, noise
     assert evidence.details["started from"] == file_sha256(start)[:12]
     own = Path(tiny_expert_file())
+    config = _started(RetrainedConfig(), own)
+    assert (config.init, config.recipe) == (own, replace(RECIPE, backbone="osnet-x0.25"))
     Retrained(RetrainedConfig(init=own), recorder).run(target)
     assert recorder.starts[3:] == [own]
     evidence = Retrained(train=recorder).run(learned_target())
@@ -68,16 +70,17 @@ def test_weights_to_start_from_are_known_by_their_digest(tmp_path: Path) -> None
 
 
 def test_what_nobody_can_start_from_is_refused(tmp_path: Path) -> None:
-    state, few = tmp_path / "state.safetensors", tmp_path / "few.safetensors"
+    state, few, unknown = (tmp_path / f"{name}.safetensors" for name in ("state", "few", "unknown"))
+    save_checkpoint(unknown, {"a": torch.zeros(1)}, {"backbone": "none"}, BACKBONE_KIND)
     save_checkpoint(state, {"a": torch.zeros(1)}, {}, "reid-training")
     save_checkpoint(few, {"a": torch.zeros(1)}, {"backbone": "mobilenetv2"}, BACKBONE_KIND)
     for file, told in (
         (tmp_path / "nowhere", "no such model file"),
-        (Path(tiny_expert_file()), r"expected weights of 'mobilenetv2', but got those of 'osnet-x0\.25'"),
+        (unknown, "unknown backbone 'none'"),
         (state, "'backbone' or 'reid', but got 'reid-training'"),
         (few, "do not fit"),
     ):
-        with pytest.raises(CheckpointError, match=told):
+        with pytest.raises(VeilkitError, match=told):
             start_facts(file)
 
 

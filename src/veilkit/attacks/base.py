@@ -77,7 +77,7 @@ class AttackTarget:
     decoder: the secret half of a reversible protection, for who has stolen it; it needs no budget.
     neutral: the protection with one and the same identity for everybody, where it injects identities.
     start: weights that attackers who train a recogniser start from, a backbone file or a whole Re-ID network
-    (safetensors) of mobilenetv2, the backbone of their RECIPE; without any they start from scratch.
+    (safetensors), whose backbone they take over; without any they start from scratch.
 
     features: (N, D) what a release of features shows of each picture; clean_features: (N, D') of the same pictures
     before anything was done to protect them, without which no attack on features can pass its gates.

@@ -20,12 +20,14 @@ from veilkit.attacks.intervals import retrieval_scores
 from veilkit.attacks.learning import digest, state_file
 from veilkit.attacks.means import Budget
 from veilkit.attacks.pictures import Pictures
+from veilkit.checkpoint import load_checkpoint
 from veilkit.datasets.augment import AugmentConfig
 from veilkit.datasets.sampler import PKSampler
 from veilkit.experts import Embedder
 from veilkit.experts.digest import file_sha256
 from veilkit.experts.torch_embedder import TorchEmbedder
-from veilkit.networks.reid import ReidNetwork
+from veilkit.networks.backbones import BACKBONE_KIND
+from veilkit.networks.reid import REID_KIND, ReidNetwork
 from veilkit.rng import Randomness
 from veilkit.training.reid import train_reid
 from veilkit.training.reid_config import ReidConfig
@@ -105,7 +107,7 @@ class Retrained(Attack):
         images, people = [pixels(public.protected, division.size)], [public.people]
         if self.config.raw:
             images, people = [*images, pixels(public.originals, division.size)], [*people, public.people]
-        config = replace(self.config, init=self.config.init or target.start)
+        config = _started(self.config, target.start)
         recogniser = self._train(images, people, config, target.budget, target.work)
         protected, raw = (each.features(recogniser) for each in (victims.protected, victims.originals))
         chance = victims.search.chance()
@@ -133,13 +135,23 @@ class Retrained(Attack):
 def start_facts(file: Path | None) -> dict[str, str]:
     """What results depend on where attackers start from a file: its SHA-256. Nothing where from scratch.
 
-    Raises CheckpointError for a file that the recipe cannot start from.
+    Raises VeilkitError for a file that a recogniser cannot start from.
     """
     if file is None:
         return {}
+    recipe = _started(RetrainedConfig(), file).recipe
     with torch.random.fork_rng():  # torch's layers start from its global generator
-        start_from(ReidNetwork(network_config(RECIPE, identities=0)), file, RECIPE.backbone)
+        start_from(ReidNetwork(network_config(recipe, identities=0)), file, recipe.backbone)
     return {"start": file_sha256(file)}
+
+
+def _started(config: RetrainedConfig, start: Path | None) -> RetrainedConfig:
+    """The same with what it starts from, if anything, and with the backbone of that."""
+    init = config.init or start
+    if init is None:
+        return config
+    backbone = load_checkpoint(init, (BACKBONE_KIND, REID_KIND)).config.get("backbone")
+    return replace(config, init=init, recipe=replace(config.recipe, backbone=str(backbone)))
 
 
 def train_on(

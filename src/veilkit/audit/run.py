@@ -99,7 +99,7 @@ def run_audit(
     attacks: names of those to run (see `veilkit attacks list`); None runs all that can be run.
     budget: a time such as 10m or 2h in place of learn; `audit.spending` says what follows from it.
     start: weights from which the attacker starts who trains a recogniser, as one who finds public weights would: a
-    backbone file or a Re-ID network of mobilenetv2. Without any, it starts from scratch.
+    backbone file or a Re-ID network. Without any, it starts from scratch.
     workers: processes that compute attacks, with the same result for any number. boxes: a CSV file
     path,x,y,w,h,identity of people in whole pictures, each of which is audited as a picture. cells, prefix: a folder
     for cells in place of OUT/cells, which several audits may share, and what the names of this one's begin with.

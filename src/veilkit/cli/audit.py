@@ -95,8 +95,8 @@ Start = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Weights that the attacker who trains a recogniser starts from: a backbone or a Re-ID network of "
-        "mobilenetv2 (.safetensors).",
+        help="Weights that the attacker who trains a recogniser starts from: a backbone or a Re-ID network "
+        "(.safetensors).",
         show_default="scratch",
     ),
 ]
