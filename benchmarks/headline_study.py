@@ -78,8 +78,7 @@ def _compute(arguments: argparse.Namespace) -> None:
     with Cache(work / "features.sqlite") as cache:
         study = AllStudy(
             load_market1501(data / "cuhk03-np"), load_lfw(data / "lfw"), work, config,
-            Judges(str(EXPERT), START = ROOT / "models" / "cuhk03_efficientnet.safetensors"
-JUDGE, FACE_JUDGE), Models.of(arguments.models, arguments.model), cache,
+            Judges(str(EXPERT), JUDGE, FACE_JUDGE), Models.of(arguments.models, arguments.model), cache,
             workers=arguments.workers, start=arguments.start,
         )  # fmt: skip
         rows = study.run()
