@@ -311,4 +311,7 @@ def test_the_command_writes_a_report(data: Path, tmp_path: Path) -> None:
     assert "method with a model" in wrong.stderr
     wrong = CliRunner().invoke(app, [*words, "--start", tiny_expert_file()])
     assert wrong.exit_code == 2
-    assert "expected weights of 'mobilenetv2'" in wrong.stderr
+    assert "belongs to another study (start differ)" in wrong.stderr
+    wrong = CliRunner().invoke(app, [*words, "--start", str(tmp_path / "missing.safetensors")])
+    assert wrong.exit_code == 2
+    assert "no such model file" in wrong.stderr
