@@ -138,6 +138,10 @@ def test_what_gates_say_leads_to_what_is_needed() -> None:
     low = reaches_clean_bound(weak, 0.9, 0.05)
     assert low is not None
     assert for_invalid(attacked("recovery", Level.L1, 0, 0, 1, invalid=(low,))).startswith("more updates")
+    retrained = attacked("retrained", Level.L2, 0, 0, 1, invalid=(low,))
+    for start, told in (("scratch", "weights to start from (--start)"), ("0123456789ab", "more updates (--learn)")):
+        details = {**retrained.details, "started from": start}
+        assert for_invalid(replace(retrained, details=details)).endswith(told)
 
 
 def test_tallies_give_the_paired_difference() -> None:

@@ -35,6 +35,7 @@ from veilkit.training.reid_run import network_config, start_from
 from veilkit.training.schedule import Decay
 from veilkit.types import Evidence, Level, Record, Role, Score, Split
 
+SCRATCH = "scratch"
 _CLEAN = 0.8  # of what the independent recogniser finds among the originals, where it was itself trained for that
 _IMAGES = 4
 _LEAST_SIDE = 16  # pixels: what a Re-ID network takes
@@ -119,7 +120,7 @@ class Retrained(Attack):
             **division.details,
             "chance": chance,
             "trained on originals too": config.raw,
-            "started from": "scratch" if config.init is None else file_sha256(config.init)[:_NAMED],
+            "started from": SCRATCH if config.init is None else file_sha256(config.init)[:_NAMED],
         }
         return Evidence(self.name, self.level, tuple(scores), details=details)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from veilkit.attacks import ATTACKS
 from veilkit.attacks.base import NO_BUDGET, NO_PAIRS_KNOWN, Need
+from veilkit.attacks.retrained import SCRATCH, Retrained
 from veilkit.audit.unpaired_measure import LEFT_OUT
 from veilkit.audit.verdict import LevelVerdict
 from veilkit.types import Evidence
@@ -28,7 +29,10 @@ def for_invalid(evidence: Evidence) -> str:
         return _PAIRS
     if "on independent noise" in reasons:
         return _FAULT
-    return _MORE if learns and "where nothing is protected" in reasons else _JUDGE
+    if not learns or "where nothing is protected" not in reasons:
+        return _JUDGE
+    scratch = evidence.attack == Retrained.name and evidence.details.get("started from") == SCRATCH
+    return f"{_MORE}, or weights to start from (--start)" if scratch else _MORE
 
 
 def for_missing(attack: str, reason: str) -> str:
