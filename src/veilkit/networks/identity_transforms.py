@@ -18,6 +18,8 @@ from torch import Tensor, nn
 from veilkit.configs import check_range
 from veilkit.errors import ConfigError
 
+_WIDTHS = (0.1, 0.25, 0.5, 1.0)  # variances of the kernels; strangers are about 2 apart, squared
+
 Kind: TypeAlias = Literal["opp", "mlp", "ved", "noise"]
 
 
@@ -151,6 +153,26 @@ def deid_loss(vectors: Tensor, synthetic: Tensor) -> Tensor:
 def kld_loss(mean: Tensor, log_variance: Tensor) -> Tensor:
     """Kullback-Leibler divergence of N(mean, sigma^2) from N(0, 1): (N, L) summed over L, the mean over the batch."""
     return 0.5 * (mean.square() + log_variance.exp() - 1 - log_variance).sum(1).mean()
+
+
+def unnatural_loss(synthetic: Tensor, real: Tensor) -> Tensor:
+    """How far synthetic identities (N, D) are from being distributed as real ones (M, D): squared maximum mean
+    discrepancy under Gaussian kernels of several widths, unbiased, of unit vectors.
+
+    Nothing else tells a transform what vectors people have: it may answer with one that no face has, which a swapper
+    then reaches by a texture that no face has either.
+    """
+    one, other = F.normalize(synthetic), F.normalize(real)
+
+    def kernel(x: Tensor, y: Tensor) -> Tensor:
+        apart = 2 - 2 * x @ y.T
+        return torch.stack([torch.exp(-apart / (2 * width)) for width in _WIDTHS]).mean(0)
+
+    def among(x: Tensor) -> Tensor:
+        values = kernel(x, x)
+        return (values.sum() - values.diagonal().sum()) / (len(x) * (len(x) - 1))
+
+    return among(one) + among(other) - 2 * kernel(one, other).mean()
 
 
 def geometry_loss(joined: Tensor, vectors: Sequence[Tensor]) -> Tensor:

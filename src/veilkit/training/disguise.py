@@ -31,10 +31,13 @@ from veilkit.training.disguise_config import DisguiseTrainingConfig
 from veilkit.training.disguise_data import DisguiseData
 from veilkit.training.disguise_identity import IdentityEncoder, fit_ensemble
 from veilkit.training.disguise_run import DisguiseRun, Losses
+from veilkit.training.disguise_transform import fit_transform
 from veilkit.training.disguise_watch import Watch, last_watched
+from veilkit.training.fitting import FitConfig
 from veilkit.types import Split
 
-_STATE, _ENSEMBLE, _CROPS = "state.safetensors", "ensemble.safetensors", "crops"
+_STATE, _ENSEMBLE, _CROPS, _TRANSFORM = "state.safetensors", "ensemble.safetensors", "crops", "transform.safetensors"
+_VECTORS = 256  # identities in a batch, where only the transform is fitted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,12 +147,22 @@ def _train(run: DisguiseRun, watch: Watch, work_dir: Path, stream: TextIO | None
         run.restore(state)
     with Progress(config.steps, "training", done=run.done, stream=stream) as progress:
         while run.done < config.steps:
+            if run.done == config.swapper_steps and config.transform_steps:
+                run.take_transform(_first_transform(run, work_dir, stream))
             progress.advance(1, _note(run, run.step()))
             last = run.done in (config.swapper_steps, config.steps)
             if run.done % config.check_every == 0 or last:
                 progress.say(watch.look(run.done, run.swapper, run.transform, work_dir))
             if run.done % config.save_every == 0 or last:
                 run.save(state)
+
+
+def _first_transform(run: DisguiseRun, work_dir: Path, stream: TextIO | None) -> Transform:
+    """Fitted to the training people's identities, before swapper and transform are trained together."""
+    config, identities = run.config, run.data.identities
+    fit = FitConfig(config.transform_steps, min(_VECTORS, len(identities)), rate=1e-3, seed=config.seed)
+    state = work_dir / _TRANSFORM
+    return fit_transform(config.transform, identities, config, fit, state=state, stream=stream)[0]
 
 
 def _note(run: DisguiseRun, losses: Losses) -> str:

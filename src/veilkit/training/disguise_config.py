@@ -41,12 +41,14 @@ class DisguiseTrainingConfig(FaceSettings):
     deid_weight: float = 30.0
     mix_weight: float = 10.0
     kld_weight: float = 0.2
+    natural_weight: float = 0.0
     reconstruction_weight: float = 10.0
     matching_weight: float = 10.0
     gan_weight: float = 1.0
     gan: GanLoss = "hinge"
     ensemble_steps: int = 2000
     swapper_steps: int = 1_000_000
+    transform_steps: int = 0
     joint_steps: int = 100_000
     batch: int = 4
     rate: float = 1e-4
@@ -66,11 +68,11 @@ class DisguiseTrainingConfig(FaceSettings):
                 f"expected a weight for each of {len(self.utility)} utility experts, "
                 f"but got {len(self.utility_weights)}: set utility_weights"
             )
-        for name in ("id", "deid", "mix", "kld", "reconstruction", "matching", "gan"):
+        for name in ("id", "deid", "mix", "kld", "natural", "reconstruction", "matching", "gan"):
             check_range(f"{name}_weight", getattr(self, f"{name}_weight"), 0.0, 1e6)
         for weight in self.utility_weights:
             check_range("utility_weights", weight, 0.0, 1e6)
-        for name in ("swapper_steps", "joint_steps"):
+        for name in ("swapper_steps", "transform_steps", "joint_steps"):
             check_range(name, getattr(self, name), 0, 10**9)
         for name in ("ensemble_steps", "check_every", "save_every"):
             check_range(name, getattr(self, name), 1, 10**9)

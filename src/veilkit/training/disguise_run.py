@@ -20,8 +20,8 @@ from veilkit.networks.identity_transforms import (
     deid_loss,
     kld_loss,
     make_transform,
-    standard_laplace,
     transformed,
+    unnatural_loss,
 )
 from veilkit.networks.swapper import Swapper
 from veilkit.rng import Randomness
@@ -29,10 +29,12 @@ from veilkit.training.anonymiser_data import read_state
 from veilkit.training.disguise_config import DisguiseTrainingConfig
 from veilkit.training.disguise_data import DisguiseData
 from veilkit.training.disguise_identity import IdentityEncoder
+from veilkit.training.disguise_transform import training_noise
 from veilkit.training.fitting import seeded
 from veilkit.training.state import of_prefix, pack_optimizer, unpack_optimizer, with_prefix
 
 STATE_KIND = "disguise-training"
+_COMPARED = 256  # identities whose distributions are compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class Losses:
     gan: float = 0.0
     matching: float = 0.0
     critics: float = 0.0
+    unnatural: float = 0.0
 
 
 class DisguiseRun:
@@ -119,7 +122,8 @@ class DisguiseRun:
         config, same = self.config, self.done % 2 == 0
         positions = self.data.positions(self.done)
         crops, own = self.data.crops(positions), self.data.identities[positions]
-        found = transformed(self.transform, own, self._training_noise(len(own)))
+        noise = training_noise(config.transform, len(own), self._rng.child("noise", self.done))
+        found = transformed(self.transform, own, noise)
         both = self.swapper(torch.cat([crops, crops]), torch.cat([own, found.vectors]))
         kept, made = both.chunk(2)
         judged = self._teach_critics(crops, made.detach())
@@ -133,26 +137,26 @@ class DisguiseRun:
             kld = kld_loss(found.mean, found.log_variance)
         if same:
             reconstruction = F.l1_loss(kept, crops)
+        unnatural = self._unnatural() if config.natural_weight and self._transform_adam else crops.new_zeros(())
         total = (
             config.id_weight * identity + config.deid_weight * deid + config.mix_weight * mix + utility
             + config.kld_weight * kld + config.reconstruction_weight * reconstruction + config.gan_weight * gan
-            + config.matching_weight * matching
+            + config.matching_weight * matching + config.natural_weight * unnatural
         )  # fmt: skip
         _follow([self._swapper_adam, self._transform_adam], total)
         return Losses(
             total.item(), identity.item(), deid.item(), mix.item(), utility.item(), kld.item(),
-            reconstruction.item(), gan.item(), matching.item(), judged,
+            reconstruction.item(), gan.item(), matching.item(), judged, unnatural.item(),
         )  # fmt: skip
 
-    def _training_noise(self, count: int) -> Tensor | None:
-        """Gaussian for the VED, Laplace of the configured scale otherwise; a function of the step alone."""
-        config = self.config.transform
-        node = self._rng.child("noise", self.done)
-        if config.kind == "ved":
-            return node.normal(count, config.latent)
-        if config.kind in ("mlp", "noise"):
-            return config.noise * standard_laplace(node.uniform(count, config.dim))
-        return None
+    def _unnatural(self) -> Tensor:
+        """Of many training people's synthetic identities, against others' own."""
+        identities, node = self.data.identities, self._rng.child("natural", self.done)
+        order = node.permutation(len(identities))
+        count = min(_COMPARED, len(order) // 2)
+        some, others = identities[order[:count]], identities[order[count : 2 * count]]
+        noise = training_noise(self.config.transform, count, node.child("noise"))
+        return unnatural_loss(transformed(self.transform, some, noise).vectors, others)
 
     def _utility_loss(self, crops: Tensor, made: Tensor) -> Tensor:
         """Eq. 4, weighted; its L1 is a mean over features, so that a weight means the same for any expert."""
@@ -182,6 +186,10 @@ class DisguiseRun:
     def begin_with(self, swapper: Swapper, transform: Transform) -> None:
         """Take the weights of networks of the same shapes."""
         load_weights(self.swapper, swapper.state_dict(), "the swapper to begin with")
+        self.take_transform(transform)
+
+    def take_transform(self, transform: Transform) -> None:
+        """Take the weights of a transform of the same shape."""
         load_weights(self.transform, transform.state_dict(), "the transform to begin with")
 
     def save(self, path: Path) -> None:

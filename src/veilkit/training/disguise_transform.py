@@ -1,7 +1,8 @@
 """Another identity transform for a swapper that is trained already: learned on identity vectors alone.
 
 Disguise trains swapper and transform together. To compare transforms under one swapper, the others are fitted to the
-same training people's vectors, by the losses that concern vectors (Eq. 2 and the divergence of the VED).
+same training people's vectors, by the losses that concern vectors (Eq. 2, the divergence of the VED and, where it has
+a weight, how natural the answers are). A training of both may begin with such a transform.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from veilkit.networks.identity_transforms import (
     make_transform,
     standard_laplace,
     transformed,
+    unnatural_loss,
 )
 from veilkit.privacy import DisguisePaper
 from veilkit.rng import Randomness
@@ -50,15 +52,18 @@ def fit_transform(
         def loss(positions: NDArray[np.int64]) -> Tensor:
             own = identities[positions]
             node = rng.child("noise", positions.astype("<i8").tobytes())
-            found = transformed(network, own, _noise(config, len(own), node))
+            found = transformed(network, own, training_noise(config, len(own), node))
             total = recipe.deid_weight * deid_loss(own, found.vectors)
             if found.mean is not None and found.log_variance is not None:
                 total = total + recipe.kld_weight * kld_loss(found.mean, found.log_variance)
+            if recipe.natural_weight:
+                others = node.child("others").permutation(len(identities))[: len(own)]
+                total = total + recipe.natural_weight * unnatural_loss(found.vectors, identities[others])
             return total
 
         facts = {
             "transform": asdict(config),
-            "weights": [recipe.deid_weight, recipe.kld_weight],
+            "weights": [recipe.deid_weight, recipe.kld_weight, recipe.natural_weight],
             "identities": hashlib.sha256(identities.contiguous().numpy().tobytes()).hexdigest(),
         }
         fit_network(
@@ -70,8 +75,10 @@ def fit_transform(
     return network, DisguisePaper.measured(answers, epsilon=1.0).sensitivity
 
 
-def _noise(config: TransformConfig, count: int, node: Randomness) -> Tensor:
-    """As in training with the swapper: Gaussian for the VED, Laplace of the configured scale for the MLP."""
+def training_noise(config: TransformConfig, count: int, node: Randomness) -> Tensor | None:
+    """Gaussian for the VED, Laplace of the configured scale otherwise; None for `opp`."""
     if config.kind == "ved":
         return node.normal(count, config.latent)
-    return config.noise * standard_laplace(node.uniform(count, config.dim))
+    if config.kind in ("mlp", "noise"):
+        return config.noise * standard_laplace(node.uniform(count, config.dim))
+    return None
