@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -21,6 +25,7 @@ from veilkit.networks.identity_transforms import (
     make_transform,
     standard_laplace,
     transformed,
+    unnatural_loss,
 )
 from veilkit.rng import Randomness
 
@@ -103,6 +108,24 @@ def test_de_identification_is_least_for_opposites_and_moves_the_transform() -> N
         deid_loss(vectors, transform(vectors).vectors).backward()
         adam.step()
     assert deid_loss(vectors, transform(vectors).vectors).item() < 0.5 * before
+
+
+def test_unnatural_against_a_plain_formula_and_what_it_tells_apart() -> None:
+    generator = torch.Generator().manual_seed(0)
+    people = F.normalize(torch.randn(400, 6, generator=generator) + torch.tensor([2.0, 0, 0, 0, 0, 0]))
+    one, other, opposite = people[:200], people[200:], -people[:200]
+
+    def kernel(x: torch.Tensor, y: torch.Tensor) -> float:
+        return float(np.mean([math.exp(-float((x - y).square().sum()) / (2 * w)) for w in (0.1, 0.25, 0.5, 1.0)]))
+
+    x, y = one[:4], other[:3]
+    within = [np.mean([kernel(a, b) for a, b in itertools.permutations(each, 2)]) for each in (x, y)]
+    by_hand = sum(within) - 2 * np.mean([kernel(a, b) for a in x for b in y])
+    assert float(unnatural_loss(3 * x, y)) == pytest.approx(by_hand, abs=1e-6)
+    constant = other[:1].expand(200, -1)
+    assert abs(float(unnatural_loss(one, other))) < 0.01
+    assert float(unnatural_loss(opposite, other)) > 0.3
+    assert float(unnatural_loss(constant, other)) > 0.3
 
 
 def test_an_ensemble_learns_the_experts_angles_and_does_not_collapse() -> None:

@@ -16,19 +16,21 @@ from scipy import stats
 
 from tests.conftest import random_picture
 from tests.methods.disguises import TINY, KnownFaces, group_picture, tiny_identity
+from veilkit.checkpoint import load_checkpoint
 from veilkit.datasets.folder import load_folder
 from veilkit.errors import ConfigError, DataError
 from veilkit.experts.alignment import WIDE
 from veilkit.experts.finders import load_finder
 from veilkit.methods.disguise import PAPER, Disguise, DisguiseConfig
-from veilkit.networks.identity_transforms import TransformConfig
+from veilkit.networks.identity_transforms import TransformConfig, unnatural_loss
 from veilkit.rng import Randomness
 from veilkit.training.aligned_faces import align_faces, read_picture
 from veilkit.training.disguise import TrainedDisguise, train_disguise
 from veilkit.training.disguise_data import DisguiseData
 from veilkit.training.disguise_identity import IdentityEncoder
-from veilkit.training.disguise_run import DisguiseRun
+from veilkit.training.disguise_run import STATE_KIND, DisguiseRun
 from veilkit.training.disguise_watch import inference_noise
+from veilkit.training.state import of_prefix
 from veilkit.types import Split
 
 
@@ -219,6 +221,35 @@ def test_a_training_can_begin_with_an_earlier_model(people: Split, tmp_path: Pat
         fitted("others", seed=3, init=file)
     with pytest.raises(ConfigError, match="another setting of swapper than this training"):
         fitted("shape", replace(TINY, swapper=replace(TINY.swapper, blocks=3)), init=file)
+
+
+def test_a_transform_is_fitted_before_both_are_trained_together(people: Split, tmp_path: Path) -> None:
+    first = replace(TINY, transform_steps=3, natural_weight=50.0, joint_steps=0)
+    apart = train(people, first, tmp_path / "apart")
+    state = of_prefix("transform", load_checkpoint(tmp_path / "apart" / "state.safetensors", STATE_KIND).tensors)
+    assert not (tmp_path / "apart" / "transform.safetensors").exists()
+    whole = train(people, replace(first, joint_steps=2), tmp_path / "whole")
+    assert (tmp_path / "whole" / "transform.safetensors").exists()
+    names = apart.transform.state_dict()
+    assert all(torch.equal(names[name], state[name]) for name in names)
+    assert any(not torch.equal(names[name], tensor) for name, tensor in whole.transform.state_dict().items())
+    again = train(people, replace(first, joint_steps=2), tmp_path / "apart")  # goes on where the first phase ended
+    assert all(torch.equal(a, b) for a, b in zip(bits(whole).values(), bits(again).values(), strict=True))
+
+
+def test_unnatural_identities_cost(people: Split) -> None:
+    run = make_run(people, replace(TINY, swapper_steps=0, natural_weight=7.0))
+    run.done = 1
+    order = Randomness.from_seed(0).child("disguise").child("natural", 1)
+    places = order.permutation(len(run.data.identities))
+    noise, transform = order.child("noise").normal(7, 8), copy.deepcopy(run.transform)
+    some, others = run.data.identities[places[:7]], run.data.identities[places[7:14]]
+    wanted = unnatural_loss(transform(some, noise).vectors, others)
+    found = run.step()
+    assert found.unnatural == pytest.approx(wanted.item(), abs=1e-6)
+    plain = make_run(people, replace(TINY, swapper_steps=0))
+    plain.done = 1
+    assert found.total - plain.step().total == pytest.approx(7 * found.unnatural, abs=1e-3)
 
 
 def test_identities_about_their_centre_are_kept_with_the_model(people: Split, tmp_path: Path) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 import torch.nn.functional as F
 
-from veilkit.networks.identity_transforms import TransformConfig, transformed
+from veilkit.networks.identity_transforms import TransformConfig, transformed, unnatural_loss
 from veilkit.training.disguise_config import DisguiseTrainingConfig
 from veilkit.training.disguise_transform import fit_transform
 from veilkit.training.fitting import FitConfig
@@ -36,6 +37,19 @@ def test_an_mlp_learns_to_push_identities_away(tmp_path: Path) -> None:
     assert sensitivity == pytest.approx(float(apart), rel=1e-4)
     again, _ = fit_transform(config("mlp"), vectors[:150], RECIPE, FIT, state=state)
     assert torch.equal(transformed(again, vectors).vectors, transformed(network, vectors).vectors)
+
+
+def test_natural_answers_are_distributed_as_people_are(tmp_path: Path) -> None:
+    """These people lie to one side, so that nobody is the opposite of anybody."""
+    vectors = F.normalize(identities() + torch.tensor([1.5, 0, 0, 0, 0, 0]))
+    held = replace(RECIPE, natural_weight=300.0)
+    answers = [
+        transformed(fit_transform(config("mlp"), vectors, recipe, FIT)[0], vectors).vectors
+        for recipe in (RECIPE, held)
+    ]
+    free, natural = (float(unnatural_loss(each, vectors)) for each in answers)
+    assert natural < 0.2 * free
+    assert float(F.cosine_similarity(answers[1], vectors).mean()) < 0.9 * float((vectors @ vectors.T).mean())
 
 
 def test_a_ved_is_held_near_its_prior(tmp_path: Path) -> None:
