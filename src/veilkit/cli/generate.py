@@ -19,7 +19,9 @@ def group() -> None:
 @app.command()
 def people(
     destination: Annotated[Path, typer.Argument(metavar="DST", help="A new or empty folder.")],
-    identities: Annotated[int, typer.Option(min=2, help="How many people; the first half is for training.")] = 40,
+    identities: Annotated[
+        int, typer.Option("--people", "--identities", min=2, help="How many people; the first half is for training.")
+    ] = 40,
     images: Annotated[int, typer.Option(min=2, help="Pictures of each person, over all cameras.")] = 8,
     cameras: Annotated[int, typer.Option(min=1, help="How many cameras.")] = 2,
     seed: Annotated[int, typer.Option(help="The same seed gives the same people, byte for byte.")] = 0,
