@@ -73,3 +73,12 @@ def test_generators_repeat() -> None:
     root = Randomness.from_seed(5)
     assert root.numpy().random() == root.numpy().random()
     assert torch.rand(2, generator=root.torch()).equal(torch.rand(2, generator=root.torch()))
+
+
+def test_uniform_values_stay_inside_of_the_open_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The logarithms that noise is made of have no value at 0 and 1."""
+    words = np.array([0, 255, 2**31, 2**32 - 256, 2**32 - 1], dtype=np.uint32)
+    monkeypatch.setattr(Randomness, "_words", lambda self, count: words[:count])
+    values = Randomness.from_seed(0).uniform(5).numpy()
+    assert ((values > 0) & (values < 1)).all()
+    assert np.isfinite(np.log1p(-2 * np.abs(values - np.float32(0.5)))).all()

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 Label: TypeAlias = str | bytes | int
+_MOST = np.float32(1 - 2.0**-24)  # the largest float32 below 1
 _CHUNK = 2**20  # values worked on at once in double precision
 
 
@@ -77,6 +78,7 @@ class Randomness:
         """float32 values in the open interval (0, 1)."""
         words = self._words(math.prod(shape))
         values = ((words >> np.uint32(8)).astype(np.float32) + np.float32(0.5)) * np.float32(2.0**-24)
+        np.minimum(values, _MOST, out=values)  # the last of them would be rounded to 1
         return torch.from_numpy(values).reshape(shape)
 
     def normal(self, *shape: int) -> Tensor:
