@@ -19,7 +19,7 @@ from tests.methods.disguises import TINY, KnownFaces, group_picture, tiny_disgui
 from veilkit.datasets.folder import load_folder
 from veilkit.errors import ConfigError, UsageError
 from veilkit.methods.base import bind
-from veilkit.methods.disguise import PAPER, SMALL, Disguise
+from veilkit.methods.disguise import PAPER, SMALL, Disguise, _beside
 from veilkit.methods.face_method import MISSED, NO_FACE
 from veilkit.methods.identity_channel import OUTSIDE, PaperChannel, make_channel
 from veilkit.methods.same_people import cluster_people, known_person
@@ -301,3 +301,12 @@ def test_a_photograph_of_any_size_gives_the_same_result_alone_and_beside_others(
     assert both is not None
     assert alone is not None
     assert torch.equal(both[1], alone[0])
+
+
+def test_an_expert_whose_file_moved_along_with_the_model_is_found(tmp_path: Path) -> None:
+    model, expert = tmp_path / "model.safetensors", tmp_path / "faces.safetensors"
+    expert.write_bytes(b"")
+    assert _beside("gone/faces.safetensors", model) == str(expert)
+    assert _beside("gone/others.safetensors", model) == "gone/others.safetensors"
+    assert _beside(str(expert), Path("elsewhere") / "model.safetensors") == str(expert)
+    assert _beside("dlib", model) == "dlib"

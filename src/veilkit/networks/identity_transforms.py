@@ -156,9 +156,9 @@ def kld_loss(mean: Tensor, log_variance: Tensor) -> Tensor:
 
 
 def unnatural_loss(synthetic: Tensor, real: Tensor) -> Tensor:
-    """How far synthetic identities (N, D) are from being distributed as real ones (M, D): squared maximum mean
-    discrepancy under Gaussian kernels of several widths, unbiased, of unit vectors.
+    """How far synthetic identities (N, D) are from being distributed as real ones (M, D).
 
+    It is the squared maximum mean discrepancy of unit vectors under Gaussian kernels of several widths, unbiased.
     Nothing else tells a transform what vectors people have: it may answer with one that no face has, which a swapper
     then reaches by a texture that no face has either.
     """
@@ -170,7 +170,7 @@ def unnatural_loss(synthetic: Tensor, real: Tensor) -> Tensor:
 
     def among(x: Tensor) -> Tensor:
         values = kernel(x, x)
-        return (values.sum() - values.diagonal().sum()) / (len(x) * (len(x) - 1))
+        return (values.sum() - values.diagonal().sum()) / max(1, len(x) * (len(x) - 1))
 
     return among(one) + among(other) - 2 * kernel(one, other).mean()
 

@@ -22,9 +22,11 @@ class DisguiseTrainingConfig(FaceSettings):
     ensemble joins them. centred: each expert's features are taken about their mean over the training pictures.
     utility: experts (also of `faces.PREDICTORS`) whose features must stay, shown the whole crop; utility_weights: of
     each. finder, second, hide, unfound: see `FaceSettings`; the training needs only the finder.
-    transform, swapper, critics: the networks. id_weight .. kld_weight: of the losses. gan: `hinge`, or `log` as
+    transform, swapper, critics: the networks. id_weight .. kld_weight: of the losses;
+    natural_weight: of synthetic identities being distributed as real ones, which is ours. gan: `hinge`, or `log` as
     printed.
-    swapper_steps, joint_steps: of the two phases; ensemble_steps: before them, where experts are joined. batch, rate:
+    swapper_steps, joint_steps: of the two phases; ensemble_steps: before them, where experts are joined;
+    transform_steps: between them, of the transform alone. batch, rate:
     Adam's, with betas (0, 0.999).
     validation: share of the people set aside to be watched. check_every, save_every: steps.
     """
