@@ -29,6 +29,7 @@ from veilkit.training.disguise import TrainedDisguise, train_disguise
 from veilkit.training.disguise_data import DisguiseData
 from veilkit.training.disguise_identity import IdentityEncoder
 from veilkit.training.disguise_run import STATE_KIND, DisguiseRun
+from veilkit.training.disguise_shake import shaken
 from veilkit.training.disguise_watch import inference_noise
 from veilkit.training.state import of_prefix
 from veilkit.types import Split
@@ -339,3 +340,39 @@ def test_the_papers_preset_makes_a_step_of_each_phase(people: Split) -> None:
     assert np.isfinite(losses.total)
     assert losses.kld > 0
     assert any(not torch.equal(a, b) for a, b in zip(before, run.swapper.parameters(), strict=True))
+
+
+def test_shaken_crops_are_moved_by_no_more_than_asked_and_pass_gradients() -> None:
+    crops = torch.full((64, 3, 40, 40), 0.5)
+    crops[:, :, 19:21, 19:21] = 1.0
+    crops.requires_grad_(True)
+    assert shaken(crops, 0.0, Randomness.from_seed(1)) is crops
+    found = shaken(crops, 0.1, Randomness.from_seed(1))
+    assert torch.equal(found, shaken(crops, 0.1, Randomness.from_seed(1)))
+    assert float(found.detach().min()) >= 0
+    assert float(found.detach().max()) <= 1
+    spot = shaken(crops, 0.1, Randomness.from_seed(2)).detach().mean(1)
+    brightest = spot.flatten(1).argmax(1)
+    away = torch.stack([brightest // 40, brightest % 40], 1).float() + 0.5 - 20
+    assert float(away.abs().max()) <= 0.1 * 40 + 2
+    assert float(away.std(0).min()) > 1.5
+    found.mean().backward()  # type: ignore[no-untyped-call]
+    assert crops.grad is not None
+    assert float(crops.grad.abs().sum()) > 0.5
+
+
+def test_mirrored_or_not_a_shaken_crop_keeps_its_shape() -> None:
+    crops = torch.zeros(1, 3, 40, 40)
+    crops[:, :, 10:30, 8:14] = 1.0  # a bar on the left
+    sides = set()
+    for seed in range(12):
+        columns = shaken(crops, 0.02, Randomness.from_seed(seed)).mean((0, 1, 2))
+        middle = float((columns * torch.arange(40)).sum() / columns.sum())
+        sides.add(middle < 20)
+        assert abs(abs(middle - 19.5) - 9) < 3  # the grain draws the middle inwards a little
+    assert sides == {True, False}
+
+
+def test_experts_see_shaken_crops_where_the_configuration_says_so(people: Split) -> None:
+    still, moved = (make_run(people, replace(TINY, shaken=most)) for most in (0.0, 0.1))
+    assert moved.step().identity != still.step().identity

@@ -24,7 +24,7 @@ class DisguiseTrainingConfig(FaceSettings):
     each. finder, second, hide, unfound: see `FaceSettings`; the training needs only the finder.
     transform, swapper, critics: the networks. id_weight .. kld_weight: of the losses;
     natural_weight: of synthetic identities being distributed as real ones, which is ours. gan: `hinge`, or `log` as
-    printed.
+    printed. shaken: share of the side by which identity experts are shown crops moved, which is ours (see `shaken`).
     swapper_steps, joint_steps: of the two phases; ensemble_steps: before them, where experts are joined;
     transform_steps: between them, of the transform alone. batch, rate:
     Adam's, with betas (0, 0.999).
@@ -48,6 +48,7 @@ class DisguiseTrainingConfig(FaceSettings):
     matching_weight: float = 10.0
     gan_weight: float = 1.0
     gan: GanLoss = "hinge"
+    shaken: float = 0.0
     ensemble_steps: int = 2000
     swapper_steps: int = 1_000_000
     transform_steps: int = 0
@@ -80,6 +81,7 @@ class DisguiseTrainingConfig(FaceSettings):
             check_range(name, getattr(self, name), 1, 10**9)
         check_range("batch", self.batch, 2, 4096)
         check_range("rate", self.rate, 1e-12, 1.0)
+        check_range("shaken", self.shaken, 0.0, 0.2)
         check_range("validation", self.validation, 0.01, 0.9)
 
     @property

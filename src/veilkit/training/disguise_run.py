@@ -29,6 +29,7 @@ from veilkit.training.anonymiser_data import read_state
 from veilkit.training.disguise_config import DisguiseTrainingConfig
 from veilkit.training.disguise_data import DisguiseData
 from veilkit.training.disguise_identity import IdentityEncoder
+from veilkit.training.disguise_shake import shaken
 from veilkit.training.disguise_transform import training_noise
 from veilkit.training.fitting import seeded
 from veilkit.training.state import of_prefix, pack_optimizer, unpack_optimizer, with_prefix
@@ -104,7 +105,7 @@ class DisguiseRun:
         )
         made = self.swapper(crops, wanted)
         judged = self._teach_critics(crops, made.detach())
-        identity = _apart(wanted, self.encoder(made))
+        identity = _apart(wanted, self._identified(made))
         gan, matching = self._seen_by_critics(crops, made)
         total = config.id_weight * identity + config.gan_weight * gan + config.matching_weight * matching
         reconstruction = crops.new_zeros(())
@@ -127,7 +128,7 @@ class DisguiseRun:
         both = self.swapper(torch.cat([crops, crops]), torch.cat([own, found.vectors]))
         kept, made = both.chunk(2)
         judged = self._teach_critics(crops, made.detach())
-        seen_kept, seen_made = self.encoder(both).chunk(2)
+        seen_kept, seen_made = self._identified(both).chunk(2)
         identity = _apart(own, seen_kept) + _apart(found.vectors, seen_made)
         deid, mix = deid_loss(own, found.vectors), F.l1_loss(made, kept)
         gan, matching = self._seen_by_critics(crops, made)
@@ -148,6 +149,10 @@ class DisguiseRun:
             total.item(), identity.item(), deid.item(), mix.item(), utility.item(), kld.item(),
             reconstruction.item(), gan.item(), matching.item(), judged, unnatural.item(),
         )  # fmt: skip
+
+    def _identified(self, made: Tensor) -> Tensor:
+        """Whom the experts see in what was made, shaken as the configuration says."""
+        return self.encoder(shaken(made, self.config.shaken, self._rng.child("shaken", self.done)))
 
     def _unnatural(self) -> Tensor:
         """Of many training people's synthetic identities, against others' own."""
