@@ -73,7 +73,7 @@ def _compute(arguments: argparse.Namespace) -> None:
         sys.exit(f"{data / 'lfw'} is not there: check VEILKIT_DATA.")
     torch.set_num_threads(arguments.threads)
     os.environ["VEILKIT_HOME"] = str(arguments.work / "home")  # the judge gets a name there, and nowhere else
-    _name_judge(judge_file)
+    name_judge(judge_file)
     config, work = replace(CONFIG, methods=tuple(arguments.only)), arguments.work
     with Cache(work / "features.sqlite") as cache:
         study = AllStudy(
@@ -85,7 +85,7 @@ def _compute(arguments: argparse.Namespace) -> None:
     (RESULTS / f"{NAME}.md").write_text(report(rows, config), encoding="utf-8")
 
 
-def _name_judge(file: Path) -> None:
+def name_judge(file: Path) -> None:
     if JUDGE not in expert_names():
         add_expert(
             file,
