@@ -85,7 +85,7 @@ def _verdict(
         names = ", ".join(each.attack for each in failed)
         aside.append(f"{len(failed)} of {len(made)} attacks gave no verdict ({names}).")
     if worst.graded and (untried := len(missing)):
-        aside.append(f"{untried} others were not made.")
+        aside.append("1 other was not made." if untried == 1 else f"{untried} others were not made.")
     if below.leak and ORDER.index(below) < ORDER.index(worst):
         aside.append(f"At least “{below}”, as at lower levels.")
     return LevelVerdict(level, worst, text, " ".join(aside), together(needs), tuple(attacks), missing)
