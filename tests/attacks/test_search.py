@@ -99,3 +99,9 @@ def test_equal_features_score_what_guessing_does() -> None:
     assert search is not None
     flat = np.ones((400, 2), dtype=np.float32)
     assert search.find(flat, flat).mean_ap == pytest.approx(search.chance()["mAP"], rel=0.3)
+
+
+def test_a_part_in_which_nobody_is_searched_for_has_no_candidates() -> None:
+    search = Search(query=np.array([0, 1]), gallery=np.array([2, 3]), identities=np.array([0, 1, 0, 1]))
+    right, left = search.only(np.array([2, 3])).candidates()
+    assert len(right) == len(left) == 0

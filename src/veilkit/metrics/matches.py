@@ -49,7 +49,7 @@ class Matches:
         wanted = whole_numbers(query_identities, "query_identities", queries)
         held = whole_numbers(gallery_identities, "gallery_identities", entries)
         own = _optional(own_index, "own_index", queries)
-        if own is not None and (own.min() < -1 or own.max() >= entries):
+        if own is not None and own.size and (own.min() < -1 or own.max() >= entries):
             raise DataError(
                 f"own_index must be gallery indices below {entries}, or -1 for none, "
                 f"but got values from {own.min()} to {own.max()}"
