@@ -99,6 +99,19 @@ def test_a_planted_face_that_the_first_finder_misses_is_told_and_hidden() -> Non
     assert [face["outcome"] for face in report["faces"]] == [MISSED] * 3
 
 
+def test_a_face_at_the_corner_of_a_known_one_is_another_face() -> None:
+    """A head behind somebody's shoulder: its middle lies in the known box, and no swapped face covers it."""
+    image = torch.rand(3, 100, 100, generator=torch.Generator().manual_seed(0))
+    known, behind, nose = (10.0, 30.0, 70.0, 90.0), (50.0, 15.0, 80.0, 49.0), (34.0, 50.0, 46.0, 65.0)
+    _, (box, *_), points = group_picture()
+    scale = 60 / (torch.tensor(box[2:]) - torch.tensor(box[:2]))
+    placed = (points[:1] - torch.tensor(box[:2])) * scale + torch.tensor(known[:2])
+    first = KnownFaces([known], placed)
+    made, report = run(tiny_disguise(finder=first, second=KnownFaces([known, behind, nose])), image)
+    assert [face["outcome"] for face in report["faces"]] == ["swapped", MISSED]
+    assert (made[:, 15:49, 50:80] == 0).all()
+
+
 def test_a_picture_without_any_face_found_is_told() -> None:
     image, _, _ = group_picture()
     made, report = run(tiny_disguise(finder=KnownFaces([])), image)
