@@ -19,7 +19,7 @@ from tests.methods.disguises import TINY, KnownFaces, group_picture, tiny_disgui
 from veilkit.datasets.folder import load_folder
 from veilkit.errors import ConfigError, UsageError
 from veilkit.methods.base import bind
-from veilkit.methods.disguise import PAPER, SMALL, Disguise, _beside
+from veilkit.methods.disguise import NOBODY, PAPER, SMALL, Disguise, _beside
 from veilkit.methods.face_method import MISSED, NO_FACE
 from veilkit.methods.identity_channel import OUTSIDE, PaperChannel, make_channel
 from veilkit.methods.same_people import cluster_people, known_person
@@ -177,6 +177,23 @@ def test_people_known_by_their_faces_need_no_labels(tmp_path: Path, monkeypatch:
     assert torch.equal(a, b)
     assert torch.equal(c, d)
     assert not torch.equal(a, c)
+    # Which of these identities a face gets depends on the face without any noise: no epsilon is proved.
+    sound = method.reconfigured(settings={"channel": "privunit", "epsilon": 8.0})
+    assert (sound.guarantee().epsilon_claimed, sound.guarantee().epsilon_proved) == (8.0, math.inf)
+    assert "no formal guarantee" in sound.guarantee().text
+    assert sound.public_config()["guarantee"]["epsilon_proved"] == "infinite"
+    apart = sound.reconfigured(settings={"consistent": False})
+    assert apart.guarantee().epsilon_proved == 8.0
+
+
+def test_a_picture_of_nobody_known_is_told_where_identities_should_be_consistent() -> None:
+    image, _, _ = group_picture()
+    method = tiny_disguise(replace(TINY, consistent=True), finder=truth())
+    _, report = run(method, image)
+    assert report["told"] == [NOBODY]
+    assert [face["outcome"] for face in report["faces"]] == ["swapped"] * 3
+    assert run(method, image, person="ann")[1]["told"] == []
+    assert run(tiny_disguise(finder=truth()), image)[1]["told"] == []
 
 
 def test_clusters_of_planted_people() -> None:

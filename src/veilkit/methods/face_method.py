@@ -52,10 +52,14 @@ class FoundFace:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Changed:
-    """The picture with one face changed, and the word for it; or None, and why the face could not be changed."""
+    """The picture with one face changed, and the word for it; or None, and why the face could not be changed.
+
+    note: what the owner must know of a face that was changed, if anything.
+    """
 
     picture: Tensor | None
     told: str
+    note: str = ""
 
 
 C = TypeVar("C", bound=FaceSettings)
@@ -126,6 +130,7 @@ class FaceMethod(Method[C]):
                 told.append(f"{changed.told}: hidden")
             else:
                 result = changed.picture
+                told += [changed.note] * bool(changed.note)
             report.append(_told(face.box, changed.told if changed.picture is not None else f"{changed.told}: hidden"))
         for box in to_hide:
             result = hidden(result, box, self.config.hide)
