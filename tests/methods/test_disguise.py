@@ -253,6 +253,8 @@ def test_an_epsilon_goes_with_a_sound_channel_only() -> None:
         replace(TINY, channel="privunit")
     with pytest.raises(ConfigError, match="proves no epsilon"):
         replace(TINY, epsilon=3.0)
+    with pytest.raises(ConfigError, match="has no delta"):
+        replace(TINY, delta=1e-6)
 
 
 def test_presets() -> None:

@@ -69,7 +69,7 @@ class DisguiseConfig(DisguiseTrainingConfig):
     def __post_init__(self) -> None:
         # Not super(): a dataclass with slots is made anew, and super() would look for the old one.
         DisguiseTrainingConfig.__post_init__(self)
-        check_channel(self.channel, self.epsilon)
+        check_channel(self.channel, self.epsilon, self.delta)
         check_range("same_person", self.same_person, -1.0, 1.0)
         check_range("least_side", self.least_side, 2, 100_000)
         check_range("most_misfit", self.most_misfit, 0.0, 10.0)
