@@ -97,7 +97,7 @@ def _compute(arguments: argparse.Namespace) -> None:
     torch.set_num_threads(arguments.threads)
     work = arguments.work
     models = Models(load_models(arguments.model), CONFIG, work / "transforms")
-    judges = independent_judges([JUDGE], models.main)
+    judges = independent_judges([JUDGE], models.given)
     facts = study_settings(CONFIG, models.fingerprints(), list(judges.values()), arguments.start)
     with Progress(CONFIG.cells(len(judges)), "cells") as progress, Cache(work / "features.sqlite") as cache:
         study = DisguiseStudy(

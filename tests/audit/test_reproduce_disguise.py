@@ -16,7 +16,7 @@ import torch
 from PIL import Image
 
 from tests.attacks.learned import Recorder
-from tests.methods.disguises import tiny_disguise_file
+from tests.methods.disguises import tiny_disguise, tiny_disguise_file
 from tests.methods.experts import tiny_expert_file
 from veilkit.attacks import retrained
 from veilkit.audit.cache import Cache
@@ -78,7 +78,7 @@ def study(
     start: Path | None = None,
 ) -> Iterator[DisguiseStudy]:
     models = Models(load_models([Path(tiny_disguise_file())]), config, folder / "transforms")
-    judges = independent_judges(["histogram"], models.main)
+    judges = independent_judges(["histogram"], models.given)
     facts = study_settings(config, models.fingerprints(), list(judges.values()), start)
     others = load_folder(lfw.images.root.parent / "others", "folder", "elsewhere") if elsewhere else None
     with Progress(config.cells(1, elsewhere), "cells") as progress, Cache(folder / "features.sqlite") as cache:
@@ -278,10 +278,17 @@ def test_verification_of_features_that_are_known() -> None:
         assert [value for _, value in found["ROC"]] == sorted(value for _, value in found["ROC"])
 
 
+def test_a_judge_that_taught_any_of_the_models_is_refused() -> None:
+    taught = load_models([Path(tiny_disguise_file())])["ved"]
+    models = Models({"ved": tiny_disguise(), "mlp": taught}, TINY, Path())
+    with pytest.raises(ConfigError, match="cannot judge it"):
+        independent_judges([taught.config.identity[0]], models.given)
+
+
 def test_a_judge_that_taught_the_swapper_is_refused() -> None:
     method = load_models([Path(tiny_disguise_file())])["ved"]
     with pytest.raises(ConfigError, match="cannot judge it"):
-        independent_judges([method.config.identity[0]], method)
+        independent_judges([method.config.identity[0]], [method])
     with pytest.raises(ConfigError, match="another ved"):
         load_models([Path(tiny_disguise_file())] * 2)
     with pytest.raises(ConfigError, match="trained model"):

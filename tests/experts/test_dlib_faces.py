@@ -44,6 +44,12 @@ def test_sixty_eight_landmarks_and_none_where_no_face_is() -> None:
     assert ((again - marks).norm(dim=-1).mean(1) / between).max() < 0.15
 
 
+@pytest.mark.parametrize("size", [(1, 1), (1, 2), (3, 1)])
+def test_a_picture_of_a_pixel_or_two_has_no_face(size: tuple[int, int]) -> None:
+    found = DlibDetector(5).detect(torch.rand(1, 3, *size, generator=torch.Generator().manual_seed(0)))[0]
+    assert found.boxes.shape == (0, 4)
+
+
 def test_a_detector_that_was_used_can_be_sent_to_a_worker() -> None:
     images, _ = drawn(1)
     detector = DlibDetector(5)

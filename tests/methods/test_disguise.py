@@ -19,7 +19,7 @@ from tests.methods.disguises import TINY, KnownFaces, group_picture, tiny_disgui
 from veilkit.datasets.folder import load_folder
 from veilkit.errors import ConfigError, UsageError
 from veilkit.methods.base import bind
-from veilkit.methods.disguise import PAPER, SMALL, Disguise, _beside
+from veilkit.methods.disguise import NOBODY, PAPER, SMALL, Disguise, _beside
 from veilkit.methods.face_method import MISSED, NO_FACE
 from veilkit.methods.identity_channel import OUTSIDE, PaperChannel, make_channel
 from veilkit.methods.same_people import cluster_people, known_person
@@ -99,6 +99,19 @@ def test_a_planted_face_that_the_first_finder_misses_is_told_and_hidden() -> Non
     assert [face["outcome"] for face in report["faces"]] == [MISSED] * 3
 
 
+def test_a_face_at_the_corner_of_a_known_one_is_another_face() -> None:
+    """A head behind somebody's shoulder: its middle lies in the known box, and no swapped face covers it."""
+    image = torch.rand(3, 100, 100, generator=torch.Generator().manual_seed(0))
+    known, behind, nose = (10.0, 30.0, 70.0, 90.0), (50.0, 15.0, 80.0, 49.0), (34.0, 50.0, 46.0, 65.0)
+    _, (box, *_), points = group_picture()
+    scale = 60 / (torch.tensor(box[2:]) - torch.tensor(box[:2]))
+    placed = (points[:1] - torch.tensor(box[:2])) * scale + torch.tensor(known[:2])
+    first = KnownFaces([known], placed)
+    made, report = run(tiny_disguise(finder=first, second=KnownFaces([known, behind, nose])), image)
+    assert [face["outcome"] for face in report["faces"]] == ["swapped", MISSED]
+    assert (made[:, 15:49, 50:80] == 0).all()
+
+
 def test_a_picture_without_any_face_found_is_told() -> None:
     image, _, _ = group_picture()
     made, report = run(tiny_disguise(finder=KnownFaces([])), image)
@@ -164,6 +177,23 @@ def test_people_known_by_their_faces_need_no_labels(tmp_path: Path, monkeypatch:
     assert torch.equal(a, b)
     assert torch.equal(c, d)
     assert not torch.equal(a, c)
+    # Which of these identities a face gets depends on the face without any noise: no epsilon is proved.
+    sound = method.reconfigured(settings={"channel": "privunit", "epsilon": 8.0})
+    assert (sound.guarantee().epsilon_claimed, sound.guarantee().epsilon_proved) == (8.0, math.inf)
+    assert "no formal guarantee" in sound.guarantee().text
+    assert sound.public_config()["guarantee"]["epsilon_proved"] == "infinite"
+    apart = sound.reconfigured(settings={"consistent": False})
+    assert apart.guarantee().epsilon_proved == 8.0
+
+
+def test_a_picture_of_nobody_known_is_told_where_identities_should_be_consistent() -> None:
+    image, _, _ = group_picture()
+    method = tiny_disguise(replace(TINY, consistent=True), finder=truth())
+    _, report = run(method, image)
+    assert report["told"] == [NOBODY]
+    assert [face["outcome"] for face in report["faces"]] == ["swapped"] * 3
+    assert run(method, image, person="ann")[1]["told"] == []
+    assert run(tiny_disguise(finder=truth()), image)[1]["told"] == []
 
 
 def test_clusters_of_planted_people() -> None:
@@ -223,6 +253,8 @@ def test_an_epsilon_goes_with_a_sound_channel_only() -> None:
         replace(TINY, channel="privunit")
     with pytest.raises(ConfigError, match="proves no epsilon"):
         replace(TINY, epsilon=3.0)
+    with pytest.raises(ConfigError, match="has no delta"):
+        replace(TINY, delta=1e-6)
 
 
 def test_presets() -> None:

@@ -73,6 +73,14 @@ def test_drawn_faces_have_their_box_inside() -> None:
         assert -1 <= top < bottom <= face.shape[1] + 1
 
 
+def test_the_strongest_blur_of_a_huge_face_does_not_end_the_run() -> None:
+    image = torch.rand(3, 4, 4, generator=torch.Generator().manual_seed(0))
+    method = FaceBlur(FaceBlurConfig(strength=10.0), finder=KnownFaces([(0.0, 0.0, 4.0, 1100.0)]))
+    made = protected(method, image)
+    assert torch.isfinite(made).all()
+    assert not torch.equal(made, image)
+
+
 def test_another_finder_is_taken_where_it_is_set() -> None:
     first = FaceBlur.configured("people")
     assert first.finder.name == "head"

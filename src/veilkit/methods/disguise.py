@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,12 +29,13 @@ from veilkit.networks.swapper import SwapperConfig
 from veilkit.rng import Randomness
 from veilkit.training.disguise_config import DisguiseTrainingConfig
 from veilkit.training.disguise_identity import IdentityEncoder
-from veilkit.types import Guarantee, Split
+from veilkit.types import Guarantee, Level, Split
 
 if TYPE_CHECKING:
     from veilkit.training.disguise import TrainedDisguise
 
 SWAPPED, TOO_SMALL, NOT_ALIGNED = "swapped", "a face too small to be swapped", "a face that did not align"
+NOBODY = "nobody is known in it, so that consistent does nothing: its faces have identities of this picture alone"
 _STILL = 0.25  # of the way from strangers to the very same face, from which on a face counts as recognised
 # What can still be set once the networks are trained.
 _LATER = (
@@ -67,7 +69,7 @@ class DisguiseConfig(DisguiseTrainingConfig):
     def __post_init__(self) -> None:
         # Not super(): a dataclass with slots is made anew, and super() would look for the old one.
         DisguiseTrainingConfig.__post_init__(self)
-        check_channel(self.channel, self.epsilon)
+        check_channel(self.channel, self.epsilon, self.delta)
         check_range("same_person", self.same_person, -1.0, 1.0)
         check_range("least_side", self.least_side, 2, 100_000)
         check_range("most_misfit", self.most_misfit, 0.0, 10.0)
@@ -223,13 +225,18 @@ class Disguise(FaceMethod[DisguiseConfig]):
         mask = feather(self.config.swapper.size)
         if self.config.match_colours:
             made = colour_matched(made, crop, mask)
-        return Changed(paste(picture, made, matrix, mask), SWAPPED)
+        unknown = self.config.consistent and person is None and face.number == 0
+        return Changed(paste(picture, made, matrix, mask), SWAPPED, NOBODY if unknown else "")
 
     def guarantee(self) -> Guarantee:
         """What the channel claims and proves, and that it is not about the whole picture."""
         claimed = self.channel.guarantee()
         if not self.config.consistent:
             return claimed
+        if len(self.model.people):
+            told = "who is known by their face gets an identity that is bound to it, of which nothing is proved"
+            text = f"disguise: no formal guarantee; {told}"
+            return replace(claimed, text=text, level=Level.L0, epsilon_proved=math.inf)
         told = "people who are known get an identity that does not depend on their face, but links their pictures"
         return replace(claimed, text=f"{claimed.text}; {told}")
 

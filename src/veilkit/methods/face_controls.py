@@ -18,6 +18,7 @@ from veilkit.types import ImageBatch
 
 _DRAWN = 128  # pixels a side of a drawn portrait
 _OUTSIDE = 0.82
+_MOST_SIGMA = 10_000.0  # pixels, the most that a blur takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class FaceBlur(FaceMethod[FaceBlurConfig]):
         result = picture.clone()
         part = result[None, :, rows, columns]
         if part.numel():
-            sigma = max(0.5, self.config.strength * (bottom - top))
+            sigma = min(_MOST_SIGMA, max(0.5, self.config.strength * (bottom - top)))
             blur = Blur(BlurConfig(sigma=sigma, at_height=0))
             blurred = blur.protect(ImageBatch(part.contiguous(), (item,)), rng=rng).images
             assert blurred is not None

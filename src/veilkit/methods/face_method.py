@@ -21,6 +21,7 @@ from veilkit.types import Guarantee, ImageBatch, Release
 
 _CELLS = 8  # of a picture in which no face was found, along its shorter side
 _OVERLAP = 0.3  # of two boxes (intersection over union), from which on they are one face
+_WELL_INSIDE = 0.25  # of a box's sides, from its edges
 
 NO_FACE = {
     "pixelate": "no face was found: pixelated as a whole",
@@ -51,10 +52,14 @@ class FoundFace:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Changed:
-    """The picture with one face changed, and the word for it; or None, and why the face could not be changed."""
+    """The picture with one face changed, and the word for it; or None, and why the face could not be changed.
+
+    note: what the owner must know of a face that was changed, if anything.
+    """
 
     picture: Tensor | None
     told: str
+    note: str = ""
 
 
 C = TypeVar("C", bound=FaceSettings)
@@ -125,6 +130,7 @@ class FaceMethod(Method[C]):
                 told.append(f"{changed.told}: hidden")
             else:
                 result = changed.picture
+                told += [changed.note] * bool(changed.note)
             report.append(_told(face.box, changed.told if changed.picture is not None else f"{changed.told}: hidden"))
         for box in to_hide:
             result = hidden(result, box, self.config.hide)
@@ -206,5 +212,7 @@ def _overlap(one: Box, other: Box) -> float:
 def _same(box: Box, known: Box) -> bool:
     """Whether two finders mean one face: their boxes overlap, or the middle of one lies well inside of the other."""
     x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
-    inside = known[0] < x < known[2] and known[1] < y < known[3]
+    wide, high = _WELL_INSIDE * (known[2] - known[0]), _WELL_INSIDE * (known[3] - known[1])
+    # Near a corner it may be another head, behind or before the known one, whose face the new one does not cover.
+    inside = known[0] + wide < x < known[2] - wide and known[1] + high < y < known[3] - high
     return _overlap(box, known) > _OVERLAP or (inside and _area(box) <= 2 * _area(known))

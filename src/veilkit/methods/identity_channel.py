@@ -96,14 +96,16 @@ def make_channel(
     """The channel of a configuration; a sound one needs an epsilon, which has no default."""
     if kind == "paper":
         return PaperChannel(config, transform, sensitivity)
-    check_channel(kind, epsilon)
+    check_channel(kind, epsilon, delta)
     assert epsilon is not None
     return SoundChannel(make_mechanism(kind, dimension=config.dim, epsilon=epsilon, delta=delta), transform)
 
 
-def check_channel(kind: ChannelKind, epsilon: float | None) -> None:
-    """Raise where kind and epsilon do not go together."""
+def check_channel(kind: ChannelKind, epsilon: float | None, delta: float) -> None:
+    """Raise where kind, epsilon and delta do not go together."""
     if kind == "paper" and epsilon is not None:
         raise ConfigError("the paper's channel proves no epsilon: leave epsilon out, or take privunit or gaussian")
+    if kind == "paper" and delta != 0.0:
+        raise ConfigError(f"the paper's channel has no delta, but got {delta!r}: leave delta out, or take gaussian")
     if kind != "paper" and epsilon is None:
         raise ConfigError(f"the channel {kind} needs an epsilon: set one, like epsilon=8; smaller is more private")

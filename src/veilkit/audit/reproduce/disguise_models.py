@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -46,17 +46,17 @@ def load_models(files: Sequence[Path]) -> dict[str, Disguise]:
     return models
 
 
-def independent_judges(names: Sequence[str], method: Disguise) -> dict[str, Embedder]:
+def independent_judges(names: Sequence[str], methods: Iterable[Disguise]) -> dict[str, Embedder]:
     """Identity experts by name, each shown the part of a wide crop that it is used to.
 
-    One that supervised the training is refused: it would find what it was trained to find.
+    One that supervised the training of any of these methods is refused: it would find what it was trained to find.
     """
-    own = {expert.info.sha256 for expert in method.encoder.experts}
+    own = {expert.info.sha256 for method in methods for expert in method.encoder.experts}
     judges: dict[str, Embedder] = {}
     for name in names:
         expert = load_identity(name)
         if expert.info.sha256 in own:
-            raise ConfigError(f"{name} supervised this model's training, so it cannot judge it: name another judge")
+            raise ConfigError(f"{name} supervised a model's training, so it cannot judge it: name another judge")
         view = _VIEWS.get(name, "arcface" if name in FACE_EMBEDDERS else "whole")
         judges[name.replace("/", "-")] = Viewed(expert, view)
     return judges
@@ -77,6 +77,11 @@ class Models:
     def main(self) -> Disguise:
         """The trained method that the claims are about."""
         return self._given[self._config.main]
+
+    @property
+    def given(self) -> tuple[Disguise, ...]:
+        """All trained methods, whose experts must not judge."""
+        return tuple(self._given.values())
 
     def trained(self, kind: str) -> bool:
         """Whether a transform was trained together with its swapper."""

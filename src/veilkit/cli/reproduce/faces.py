@@ -55,7 +55,7 @@ def disguise(
     torch.set_num_threads(threads)
     config = with_settings(DisguiseStudyConfig(), parse_settings(settings or []))
     models = Models(load_models(model), config, out / "transforms")
-    judges = independent_judges(judge or ["mobilefacenet"], models.main)
+    judges = independent_judges(judge or ["mobilefacenet"], models.given)
     facts = study_settings(config, models.fingerprints(), list(judges.values()), start)
     others = None if elsewhere is None else load_folder(elsewhere, "folder", "elsewhere")
     with (
