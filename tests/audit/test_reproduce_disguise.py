@@ -278,6 +278,22 @@ def test_verification_of_features_that_are_known() -> None:
         assert [value for _, value in found["ROC"]] == sorted(value for _, value in found["ROC"])
 
 
+def test_strangers_are_accepted_as_often_as_the_threshold_lets_strangers_pass() -> None:
+    """Their pairs with their own raw pictures show one person, and must not set the threshold."""
+    people = np.repeat(np.arange(200), 3)
+    rng = np.random.default_rng(0)
+    raw = (rng.normal(size=(200, 3))[people] + 0.05 * rng.normal(size=(600, 3))).astype(np.float32)
+    official = [(0, 1, True, 1), (0, 4, False, 1), (6, 7, True, 2), (6, 10, False, 2)]
+    others = np.roll(raw, 3, axis=0)
+    found = verified(others, raw, people, official, Randomness.from_seed(0), strangers=True)
+    assert found["TPR"]["0.01"] == found["TPR, own threshold"]["0.01"]
+    for value, low, high in (found["TPR"]["0.01"], found["farthest"]["0.01"]):
+        assert low <= 0.01 <= high
+        assert value < 0.03
+    inflated = verified(others, raw, people, official, Randomness.from_seed(0))
+    assert inflated["TPR"]["0.01"][0] < found["TPR"]["0.01"][0]
+
+
 def test_a_judge_that_taught_any_of_the_models_is_refused() -> None:
     taught = load_models([Path(tiny_disguise_file())])["ved"]
     models = Models({"ved": tiny_disguise(), "mlp": taught}, TINY, Path())

@@ -104,7 +104,8 @@ class DisguiseStudy:
             embedder, subject = self.judges[judge], self.subject
             raw, made = subject.crops().features(embedder), self._crops(release).features(embedder)
             official = subject.pairs(pairs_of(self.lfw, self.config.folds))
-            return {"judge": judge, **verified(made, raw, subject.people, official, self._rng)}
+            told = verified(made, raw, subject.people, official, self._rng, strangers=release == STRANGER)
+            return {"judge": judge, **told}
 
         return self._cell(f"verified/{release}/{judge}", compute)
 

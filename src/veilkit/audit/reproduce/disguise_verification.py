@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ def verified(
     people: NDArray[np.int64],
     official: Sequence[OfficialPair],
     rng: Randomness,
+    *,
+    strangers: bool = False,
 ) -> dict[str, Any]:
     """Features (N, D) of protected pictures against those of their originals, of people (N,).
 
@@ -34,14 +37,19 @@ def verified(
     protected and raw pictures of different people, as an attacker would. "TPR, own threshold": with the one that the
     recogniser has on raw pictures. "farthest": pairs that are *less* alike than all but so few of strangers. "own":
     protected pictures that are accepted as their own original. "accuracy": of official pairs, the first protected.
+    strangers: `protected` are raw pictures of other people among these. Some of their pairs with raw pictures then
+    show one person, though labelled as two, so that thresholds are those of raw pictures throughout.
     """
     one, other = unit(protected), unit(raw)
     similar, clean = one @ other.T, other @ other.T
     pairs, usual = CrossPairs.of(similar, people), CrossPairs.of(clean, people)
+    farthest = CrossPairs.of(-clean, people) if strangers else None
+    if strangers:
+        pairs = replace(pairs, impostor=usual.impostor)
     found, kept, far = (
         pairs.tpr(RATES, generator=_generator(rng)),
         pairs.tpr(RATES, generator=_generator(rng), calibration=usual),
-        CrossPairs.of(-similar, people).tpr(RATES, generator=_generator(rng)),
+        CrossPairs.of(-similar, people).tpr(RATES, generator=_generator(rng), calibration=farthest),
     )
     own = np.diagonal(similar)
     return {
