@@ -86,6 +86,7 @@ SMALL = DisguiseConfig(
     critics=CriticsConfig(width=16, layers=3),
     ensemble_steps=1000,
     id_weight=40.0,
+    deid_weight=60.0,
     natural_weight=300.0,
     gan_weight=2.0,
     shaken=0.05,
