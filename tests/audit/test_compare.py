@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 from pathlib import Path
@@ -86,6 +87,25 @@ def test_other_originals_or_another_judge_are_not_comparable() -> None:
         assert told in found.notes
         assert told in as_markdown(found)
     assert any(note.startswith("d is not compared search by search") for note in found.notes)
+
+
+def test_other_updates_are_told_however_they_were_chosen() -> None:
+    own = attacked("own_original", Level.L0, 0.1, 0.06, 0.2)
+    plain_config = result_of(own).config
+    found = compare([
+        ("a", result_of(own)),
+        ("b", result_of(own, config={**plain_config, "budget": {"updates": 300}})),
+        ("c", result_of(own, config={**plain_config, "budget": {"updates": 0}})),
+    ])  # fmt: skip
+    assert found.notes == ("b and a differ in the updates of attackers who learn: 300 and none",)
+    later = compare([("b", found.audits[1].result), ("d", result_of(own, config={**plain_config, "learn": 300}))])
+    assert later.notes == ()
+
+
+def test_an_attack_without_a_known_chance_is_shown_all_the_same() -> None:
+    odd = dataclasses.replace(attacked("averaging", Level.L1, 0.5, 0.4, 0.6), details={})
+    page = as_html(compare([("a", result_of(odd)), ("b", result_of(odd))]))
+    assert "averaging: 50.0\u00a0% (40.0–60.0)</span>" in page
 
 
 def test_its_files_hold_the_same_and_stand_alone() -> None:

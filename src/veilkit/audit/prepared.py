@@ -22,6 +22,7 @@ from veilkit.attacks import (
     run_gated,
     run_unpaired,
 )
+from veilkit.attacks.base import LACKING, SMALL_BUDGET
 from veilkit.attacks.foreground import foreground
 from veilkit.attacks.learning import digest
 from veilkit.attacks.retrained import Retrained, start_facts
@@ -240,8 +241,19 @@ def evidence_of(prepared: Prepared, found: Mapping[str, Evidence]) -> tuple[Evid
     for name, level in levels.items():
         other = prepared.unpaired is not None and name in ATTACKS
         absent = Evidence(name, level, applicable=False, reason=NO_PAIRS if other else LEFT_OUT)
-        evidence.append(found.get(name, absent))
+        each = found.get(name, absent)
+        evidence.append(replace(each, reason=_told(each.reason, prepared.plan)))
     return tuple(evidence)
+
+
+def _told(reason: str, plan: AuditPlan) -> str:
+    """Why an attack was not made; without a budget, what comes along with one is not what is missing."""
+    parts = reason.split("; ")
+    if LACKING[Need.BUDGET] not in parts:
+        return reason
+    with_it = (LACKING[Need.AUTHORISED], LACKING[Need.MASKS])
+    parts = [part for part in parts if part not in with_it]
+    return "; ".join(SMALL_BUDGET if plan.why_none and part == LACKING[Need.BUDGET] else part for part in parts)
 
 
 def versions() -> Mapping[str, str]:
