@@ -11,6 +11,7 @@ from PIL import Image
 from tests.audit.folders import person
 from veilkit.audit import AuditResult, run_audit
 from veilkit.audit.boxes import read_boxes
+from veilkit.audit.command import command
 from veilkit.audit.pictures import LARGEST, File
 from veilkit.errors import DataError
 
@@ -52,6 +53,7 @@ def test_boxes_are_audited_as_pictures(street: tuple[Path, Path, Path], tmp_path
     assert raw.value == 1.0  # with the street around them, nobody's colours would be found again
     assert any("18 boxes in 6 whole pictures" in note for note in result.notes)
     assert result.config["boxes"] == "boxes.csv"
+    assert "--boxes BOXES" in command(result)
 
 
 def test_the_scores_are_those_of_crops_that_somebody_else_cut(
