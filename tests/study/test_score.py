@@ -99,7 +99,8 @@ def test_one_participant_has_an_exact_interval(study: Made) -> None:
     assert found.interval_by == "exact (Clopper-Pearson) over 20 questions of one participant"
     assert found.agreement.kappa is None
     assert "one participant" in found.agreement.why
-    assert any("take at least 5" in note for note in scores.notes)
+    assert any(note.startswith("1 participant: ") and "take at least 5" in note for note in scores.notes)
+    assert "1 participant counts, 0 do not." in study_table(scores)
 
 
 def test_agreement_is_cohens_for_two_and_fleiss_for_more(study: Made) -> None:

@@ -12,6 +12,7 @@ from veilkit.audit.study.key import StudyKey, read_study_key
 from veilkit.audit.study.measures import Table, accuracy, agreement, detection, difference, tabulate
 from veilkit.audit.study.plan import KINDS, Kind
 from veilkit.audit.study.scores import Dropped, Row, StudyScores
+from veilkit.audit.wording import counted
 from veilkit.errors import DataError
 from veilkit.rng import Randomness
 
@@ -30,7 +31,8 @@ def score_study(files: Sequence[str | Path], key: str | Path, *, draw_seed: int 
     notes = ["a low accuracy says what these participants saw, not that nobody could see more"]
     if len(kept) < _FEW:
         notes.append(
-            f"{len(kept)} participants: the intervals say little of other participants; take at least {_FEW}"
+            f"{counted(len(kept), 'participant', 'participants')}: the intervals say little of other participants; "
+            f"take at least {_FEW}"
         )
     if not any(condition.control for condition in known.conditions):
         notes.append("no control: nothing tells whether these participants recognise anybody without protection")
