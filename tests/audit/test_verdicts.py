@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.audit.results import attacked, result_of
+from veilkit.attacks.division import TOO_FEW
 from veilkit.attacks.gates import beats_mean_image, loss_levelled, reaches_clean_bound
 from veilkit.audit.levels import level_verdicts
 from veilkit.audit.overview import rests_on
@@ -91,6 +92,7 @@ def test_what_was_not_attacked_or_is_invalid_gets_no_verdict() -> None:
     result = result_of(
         attacked("own_original", Level.L0, 0.9, 0.8, 0.95),
         attacked("recovery", Level.L1, 0.0, 0.0, 0.1, invalid=("its training was stopped early: the loss fell",)),
+        Evidence("silhouette", Level.L1, applicable=False, reason=f"to attack 3; {TOO_FEW}, for those who teach"),
         Evidence("stolen_decoder", Level.L3, applicable=False, reason="no decoder of this release is at hand"),
     )
     l0, l1, l2, l3 = level_verdicts(result, Thresholds())
@@ -103,7 +105,8 @@ def test_what_was_not_attacked_or_is_invalid_gets_no_verdict() -> None:
     assert all("At least “broken”" in each.aside for each in (l1, l2, l3))
     assert all("safe" not in each.text for each in (l0, l1, l2, l3))
     assert needed((l0, l1, l2, l3)) == (
-        "more updates (--learn), for recovery; the method's decoder, if it has one (--decoder), for stolen_decoder"
+        "more updates (--learn), for recovery; more people who are known (--labels), for silhouette; the method's "
+        "decoder, if it has one (--decoder), for stolen_decoder"
     )
 
 
@@ -129,6 +132,9 @@ def test_people_found_in_recovered_pictures_are_told() -> None:
 def test_one_of_anything_is_told_as_one() -> None:
     rests = rests_on(result_of(people=1, pictures=1, queries=1))
     assert rests["Data"] == "1 picture, 1 person, 1 search"
+    found = result_of(attacked("own_original", Level.L0, 0.5, 0.4, 0.6))
+    found = replace(found, verdicts=level_verdicts(found, Thresholds()))
+    assert rests_on(found)["Attacks"].startswith("1 made, 1 passed its gates, 0 not made")
 
 
 def test_outlines_do_not_grade_a_level() -> None:

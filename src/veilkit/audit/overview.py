@@ -69,7 +69,7 @@ def rests_on(result: AuditResult) -> dict[str, str]:
     return {
         "Data": f"{counted(result.pictures, 'picture', 'pictures')}, {people}{searches}",
         "Judge": judge,
-        "Attacks": f"{len(judged)} made, {valid} passed their gates, {missing} not made"
+        "Attacks": f"{len(judged)} made, {valid} passed {'its' if valid == 1 else 'their'} gates, {missing} not made"
         + (f"; learners had {updates(result):,} updates" if _learned(result) else "; no attacker learned"),
         "Intervals": f"{100 * result.config['confidence']:g} %, {result.config['bootstrap_draws']:,} draws of "
         f"people; seed {result.config['draw_seed']}",

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from veilkit.attacks import ATTACKS
 from veilkit.attacks.base import NO_BUDGET, NO_PAIRS_KNOWN, SMALL_BUDGET, Need
+from veilkit.attacks.division import TOO_FEW
 from veilkit.attacks.retrained import SCRATCH, Retrained
 from veilkit.audit.unpaired_measure import LEFT_OUT
 from veilkit.audit.verdict import LevelVerdict
@@ -42,6 +43,8 @@ def for_missing(attack: str, reason: str) -> str:
         return "all attacks (no --attack)"
     if wants_budget(attack, reason):
         return _LONGER if reason.startswith(SMALL_BUDGET) else _LEARN
+    if TOO_FEW in reason:
+        return "more people who are known (--labels)"
     if NO_PAIRS_KNOWN in reason:
         return _PAIRS
     return "the method's decoder, if it has one (--decoder)" if "no decoder" in reason else ""
