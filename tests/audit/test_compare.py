@@ -16,12 +16,12 @@ from tests.audit.pages import check_page
 from tests.audit.results import attacked, result_of
 from veilkit.audit import run_audit
 from veilkit.audit.compare import compare, read_audits
-from veilkit.audit.compare_report import as_html, as_json, as_markdown
+from veilkit.audit.compare_report import as_html, as_json, as_markdown, write_comparison
 from veilkit.audit.pareto import pareto_front
 from veilkit.audit.thresholds import Thresholds
 from veilkit.audit.verdict import Grade
 from veilkit.cli import app
-from veilkit.errors import DataError, UsageError
+from veilkit.errors import DataError, DestinationError, UsageError
 from veilkit.types import Level
 
 
@@ -126,6 +126,26 @@ def test_what_is_no_audit_is_told(tmp_path: Path) -> None:
         read_audits([tmp_path])
     with pytest.raises(DataError, match="there is no audit"):
         read_audits([tmp_path, tmp_path])
+    broken = tmp_path / "broken.audit"
+    broken.mkdir()
+    (broken / "audit.json").write_text("{")
+    with pytest.raises(DataError, match=r"broken\.audit/audit\.json is not an audit.*\(1 wrong field\)"):
+        read_audits([broken, broken])
+
+
+def test_a_comparison_that_cannot_be_written_is_told_plainly(tmp_path: Path) -> None:
+    for name, result in three()[:2]:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "audit.json").write_text(result.to_json())
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(DestinationError, match=r"cannot be written to .*taken: File exists$"):
+        write_comparison([tmp_path / "raw", tmp_path / "good"], tmp_path / "taken")
+
+
+def test_its_help_says_whose_thresholds_are_used() -> None:
+    shown = " ".join(CliRunner().invoke(app, ["audit", "compare", "--help"]).stdout.replace("│", " ").split())
+    assert "[default: (those of the first audit)]" in shown
+    assert "serious 0.1" not in shown
 
 
 def test_the_command_by_both_of_its_names(tmp_path: Path) -> None:

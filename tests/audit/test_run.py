@@ -380,6 +380,8 @@ def test_a_stolen_decoder_is_tried_if_it_is_the_releases(tmp_path: Path) -> None
     assert result.config["decoder_sha256"]
     with pytest.raises(CheckpointError, match="the decoder of another model"):
         audit(originals, release, seed=0, decoder=decoder_beside(Path(tiny_model_file(1))))
+    with pytest.raises(UsageError, match="no manifest that this version reads; leave it out"):
+        audit(originals, changed(originals, tmp_path / "other tool", blur), decoder=decoder_beside(model))
 
 
 def test_a_manifest_that_does_not_match_the_files_is_told_and_the_files_are_measured(tmp_path: Path) -> None:

@@ -99,5 +99,6 @@ def test_a_small_budget_measures_fewer_people_and_says_so(tmp_path: Path) -> Non
     assert decoder is not None
     assert decoder.reason == SMALL_BUDGET  # the authorised recogniser is at hand
     assert rests_on(result)["Attacks"].endswith("; no attacker learned")
+    assert "is measured anew" in (tmp_path / "a" / "report.html").read_text()
     with pytest.raises(UsageError, match="not both"):
         run_audit(originals, release, expert="histogram", budget="1m", learn=3, out=tmp_path / "a")

@@ -39,7 +39,9 @@ def write_comparison(
         target.mkdir(parents=True, exist_ok=True)
         for name, text in ((VALUES, as_json(found)), (TEXT, as_markdown(found)), (PAGE, as_html(found))):
             write_atomically(target / name, text.encode("utf-8"), target)
-    except (OSError, DestinationError) as error:
+    except OSError as error:
+        raise DestinationError(f"the comparison cannot be written to {target}: {error.strerror}") from None
+    except DestinationError as error:
         raise DestinationError(f"the comparison cannot be written to {target}: {error}") from None
     return found
 

@@ -37,6 +37,7 @@ from veilkit.audit.result import By, Measurement
 from veilkit.audit.subject import Subject, is_synthetic, load_subject
 from veilkit.audit.unpaired_measure import LEFT_OUT, NO_PAIRS, class_similarity
 from veilkit.audit.unpaired_subject import UnpairedSubject, load_unpaired
+from veilkit.errors import UsageError
 from veilkit.experts import Embedder
 from veilkit.methods.decoder import Decoder
 from veilkit.pipeline.decoding import decoder_for
@@ -91,6 +92,11 @@ class Prepared:
     def stolen(self) -> Decoder | None:
         """The decoder of a reversible method, for who has stolen it."""
         plan = self.plan
+        if plan.decoder is not None and self.subject.manifest is None:
+            raise UsageError(
+                "--decoder belongs to a release of `veilkit protect`, whose manifest says by which decoder it is "
+                f"undone, but {plan.protected.name} has no manifest that this version reads; leave it out"
+            )
         return None if plan.decoder is None else decoder_for(finished_manifest(plan.protected), plan.decoder)
 
     @cached_property
