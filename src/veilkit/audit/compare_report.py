@@ -135,6 +135,7 @@ def _lines(found: Comparison) -> Iterator[str]:
               "on the front" if label in level.front else "beaten") for label, worst in level.worst.items()],
         )  # fmt: skip
     yield from ("## Attack by attack", "")
+    yield from ("Where hits are few, the upper end of an interval is the exact (Clopper-Pearson) one.", "")
     for name, verdicts in _attacks(found).items():
         cells = [(each.label, each.name, leak(verdict), verdict.grade if verdict else "not made",
                   percent(verdict.chance) if verdict and verdict.chance is not None else "–",
