@@ -48,8 +48,8 @@ def test_the_protection_is_run_on_public_pictures() -> None:
 
 def test_too_few_people_are_said() -> None:
     few = learned_target().only(np.arange(12))
-    assert "3 people to learn from and 3 others" in divide(few, None, None).reason
-    assert "0 people to learn from" in divide(learned_target(people=None), None, None).reason
+    assert "there are 3 people, and to attack 3; at least 4 of each are needed" in divide(few, None, None).reason
+    assert "there are 0 people" in divide(learned_target(people=None), None, None).reason
 
 
 def test_the_budget_bounds_both_sides_by_whole_people() -> None:

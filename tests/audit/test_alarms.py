@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image, PngImagePlugin
 
-from tests.audit.folders import person, plain
+from tests.audit.folders import blur, changed, market, person, plain
+from veilkit.audit import run_audit
 from veilkit.audit.alarms.files import inspect
 from veilkit.audit.alarms.secrets import check_secrets
 from veilkit.audit.alarms.selftest import check_auditor
@@ -27,6 +28,12 @@ def saved(image: Image.Image = PICTURE, kind: str = "PNG", **options: object) ->
     return buffer.getvalue()
 
 
+def _named() -> PngImagePlugin.PngInfo:
+    text = PngImagePlugin.PngInfo()
+    text.add_text("Author", "somebody")
+    return text
+
+
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "BMP", "TIFF"])
 def test_a_plain_file_holds_pixels_only(kind: str) -> None:
     assert inspect(saved(kind=kind)) == (False, set())
@@ -35,15 +42,27 @@ def test_a_plain_file_holds_pixels_only(kind: str) -> None:
 def test_what_is_added_to_a_file_is_found() -> None:
     exif = Image.Exif()
     exif[0x010E] = "somebody"
-    text = PngImagePlugin.PngInfo()
-    text.add_text("Author", "somebody")
     assert inspect(saved(kind="JPEG", exif=exif))[1] == {"EXIF"}
     assert inspect(saved(kind="JPEG", comment=b"somebody"))[1] == {"comments"}
     assert inspect(saved(kind="JPEG", xmp=b"<x/>"))[1] == {"XMP or other metadata"}
-    assert inspect(saved(pnginfo=text))[1] == {"text"}
+    assert inspect(saved(pnginfo=_named()))[1] == {"text"}
     for kind in ("PNG", "JPEG"):
         assert inspect(saved(kind=kind) + saved())[1] == {"bytes after the picture"}
         assert inspect(saved(kind=kind) + b"\0" * 100)[1] == set()  # padding
+
+
+def test_pictures_that_are_not_measured_are_looked_into_as_well(tmp_path: Path) -> None:
+    originals = market(tmp_path / "o")
+    release = changed(originals, tmp_path / "p", blur)
+    options = {"expert": "histogram", "judge": "histogram", "attacks": ["linkage"]}
+    assert run_audit(originals, release, out=tmp_path / "a", **options).alarms == ()
+    training = sorted((release / "bounding_box_train").iterdir())
+    training[0].write_bytes(training[0].read_bytes() + b"somebody")
+    (release / "extra.png").write_bytes(saved(pnginfo=_named()))
+    alarms = run_audit(originals, release, out=tmp_path / "a", **options).alarms
+    assert [alarm.name for alarm in alarms] == ["metadata"]
+    assert "bytes after the picture (1)" in alarms[0].text
+    assert "text (1)" in alarms[0].text
 
 
 def test_transparency_counts_where_it_is_used() -> None:

@@ -11,6 +11,7 @@ from PIL import Image
 from tests.audit.folders import person
 from veilkit.audit import AuditResult, run_audit
 from veilkit.audit.boxes import read_boxes
+from veilkit.audit.command import command
 from veilkit.audit.pictures import LARGEST, File
 from veilkit.errors import DataError
 
@@ -52,6 +53,7 @@ def test_boxes_are_audited_as_pictures(street: tuple[Path, Path, Path], tmp_path
     assert raw.value == 1.0  # with the street around them, nobody's colours would be found again
     assert any("18 boxes in 6 whole pictures" in note for note in result.notes)
     assert result.config["boxes"] == "boxes.csv"
+    assert "--boxes BOXES" in command(result)
 
 
 def test_the_scores_are_those_of_crops_that_somebody_else_cut(
@@ -86,9 +88,10 @@ def test_pictures_of_another_size_and_boxes_outside_are_told(street: tuple[Path,
         more.write("1.png,500,4,16,32,far\nnowhere.png,1,1,5,5,nobody\n1.png,110,4,30,32,edge\n")
     result = audit(*street, tmp_path / "a")
     assert result.pictures == 16
+    assert "16 boxes in 5 whole pictures are audited as pictures" in result.notes
     assert any("3 boxes are left out: their protected pictures have another size" in note for note in result.notes)
-    assert any("1 boxes are left out: they lie outside" in note for note in result.notes)
-    assert any("1 boxes lie in pictures that are not there" in note for note in result.notes)
+    assert any("1 box is left out: outside" in note for note in result.notes)
+    assert any("1 box lies in a picture that is not there" in note for note in result.notes)
 
 
 def test_where_no_box_can_be_used_it_is_said(street: tuple[Path, Path, Path], tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 from pathlib import Path
@@ -15,12 +16,12 @@ from tests.audit.pages import check_page
 from tests.audit.results import attacked, result_of
 from veilkit.audit import run_audit
 from veilkit.audit.compare import compare, read_audits
-from veilkit.audit.compare_report import as_html, as_json, as_markdown
+from veilkit.audit.compare_report import as_html, as_json, as_markdown, write_comparison
 from veilkit.audit.pareto import pareto_front
 from veilkit.audit.thresholds import Thresholds
 from veilkit.audit.verdict import Grade
 from veilkit.cli import app
-from veilkit.errors import DataError, UsageError
+from veilkit.errors import DataError, DestinationError, UsageError
 from veilkit.types import Level
 
 
@@ -88,6 +89,25 @@ def test_other_originals_or_another_judge_are_not_comparable() -> None:
     assert any(note.startswith("d is not compared search by search") for note in found.notes)
 
 
+def test_other_updates_are_told_however_they_were_chosen() -> None:
+    own = attacked("own_original", Level.L0, 0.1, 0.06, 0.2)
+    plain_config = result_of(own).config
+    found = compare([
+        ("a", result_of(own)),
+        ("b", result_of(own, config={**plain_config, "budget": {"updates": 300}})),
+        ("c", result_of(own, config={**plain_config, "budget": {"updates": 0}})),
+    ])  # fmt: skip
+    assert found.notes == ("b and a differ in the updates of attackers who learn: 300 and none",)
+    later = compare([("b", found.audits[1].result), ("d", result_of(own, config={**plain_config, "learn": 300}))])
+    assert later.notes == ()
+
+
+def test_an_attack_without_a_known_chance_is_shown_all_the_same() -> None:
+    odd = dataclasses.replace(attacked("averaging", Level.L1, 0.5, 0.4, 0.6), details={})
+    page = as_html(compare([("a", result_of(odd)), ("b", result_of(odd))]))
+    assert "averaging: 50.0\u00a0% (40.0–60.0)</span>" in page
+
+
 def test_its_files_hold_the_same_and_stand_alone() -> None:
     found = compare(three())
     page = as_html(found)
@@ -98,6 +118,7 @@ def test_its_files_hold_the_same_and_stand_alone() -> None:
     for text in (page.replace("\u00a0", " "), as_markdown(found)):
         assert "−16.7" in text  # of the searches that the second release still answers
         assert "on the front" in text
+        assert "the exact (Clopper-Pearson) one" in text  # of few hits, as an audit's own table does not show
         assert "beaten" in text
 
 
@@ -106,6 +127,26 @@ def test_what_is_no_audit_is_told(tmp_path: Path) -> None:
         read_audits([tmp_path])
     with pytest.raises(DataError, match="there is no audit"):
         read_audits([tmp_path, tmp_path])
+    broken = tmp_path / "broken.audit"
+    broken.mkdir()
+    (broken / "audit.json").write_text("{")
+    with pytest.raises(DataError, match=r"broken\.audit/audit\.json is not an audit.*\(1 wrong field\)"):
+        read_audits([broken, broken])
+
+
+def test_a_comparison_that_cannot_be_written_is_told_plainly(tmp_path: Path) -> None:
+    for name, result in three()[:2]:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "audit.json").write_text(result.to_json())
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(DestinationError, match=r"cannot be written to .*taken: File exists$"):
+        write_comparison([tmp_path / "raw", tmp_path / "good"], tmp_path / "taken")
+
+
+def test_its_help_says_whose_thresholds_are_used() -> None:
+    shown = " ".join(CliRunner().invoke(app, ["audit", "compare", "--help"]).stdout.replace("│", " ").split())
+    assert "[default: (those of the first audit)]" in shown
+    assert "serious 0.1" not in shown
 
 
 def test_the_command_by_both_of_its_names(tmp_path: Path) -> None:

@@ -102,6 +102,15 @@ def test_contrast_is_computed_as_the_guidelines_say() -> None:
     assert contrast("#777777", "#fff") == pytest.approx(4.48, abs=0.01)
 
 
+def test_lines_and_their_legend_differ_in_more_than_colour() -> None:
+    for name in ("raw-raw", "raw-protected", "protected-raw"):
+        assert re.search(rf"\.line\.{name} \{{ stroke-dasharray", CSS), name
+    assert ".area.different { stroke-dasharray" in CSS
+    patterns = dict(re.findall(r"\.legend \.([\w-]+)::before \{ background: (repeating-linear-gradient.*?); \}", CSS))
+    assert set(patterns) == {"raw-raw", "raw-protected", "protected-raw", "different"}
+    assert len(set(patterns.values())) == 4
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_and_lines_stand_out(scheme: str) -> None:
     colours = palettes()[scheme]

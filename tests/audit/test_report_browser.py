@@ -12,7 +12,7 @@ from PIL import Image
 
 from report_browser import NoBrowserError, chromium, visit
 from tests.audit.folders import blur, changed, plain
-from veilkit.audit import AuditResult, run_audit
+from veilkit.audit import AuditResult, run_audit, write_comparison
 
 pytestmark = [pytest.mark.browser]
 
@@ -108,6 +108,14 @@ def test_every_picture_and_figure_has_a_text(browser, report: tuple[AuditResult,
         assert len(told) == 6
         assert all(told)
     assert page.locator("img").evaluate_all("all => all.every(one => one.naturalWidth > 0)")
+
+
+def test_both_pages_fit_a_narrow_window(browser, report: tuple[AuditResult, Path], tmp_path: Path) -> None:
+    folder = report[1].parent
+    write_comparison([folder, folder], tmp_path)
+    for file in (report[1], tmp_path / "compare.html"):
+        page = visit(browser, file, viewport={"width": 320, "height": 800}).page  # as at a zoom of 400 %
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), file.name
 
 
 def test_it_fits_a_phone_and_follows_the_dark(browser, report: tuple[AuditResult, Path]) -> None:

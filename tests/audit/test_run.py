@@ -380,6 +380,8 @@ def test_a_stolen_decoder_is_tried_if_it_is_the_releases(tmp_path: Path) -> None
     assert result.config["decoder_sha256"]
     with pytest.raises(CheckpointError, match="the decoder of another model"):
         audit(originals, release, seed=0, decoder=decoder_beside(Path(tiny_model_file(1))))
+    with pytest.raises(UsageError, match="no manifest that this version reads; leave it out"):
+        audit(originals, changed(originals, tmp_path / "other tool", blur), decoder=decoder_beside(model))
 
 
 def test_a_manifest_that_does_not_match_the_files_is_told_and_the_files_are_measured(tmp_path: Path) -> None:
@@ -393,8 +395,10 @@ def test_a_manifest_that_does_not_match_the_files_is_told_and_the_files_are_meas
     result = audit(originals, release, out=tmp_path / "b")
     assert result.pictures == 11
     why = next(each.why for each in result.unmeasured if each.what == "whether the release is what its manifest says")
-    assert "1 listed pictures are missing, 1 pictures are not listed, 1 pictures have other content" in why
+    assert "1 listed picture is missing, 1 picture is not listed, 1 picture has other content" in why
     assert "measured as they are" in why
+    assert "1 of 12 originals has no protected picture and is left out" in result.notes
+    assert "1 of 12 protected pictures belongs to no original and is left out" in result.notes
     (release / "SHA256SUMS").write_text("")
     assert any("is not the one that it was made with" in each.why for each in audit(originals, release).unmeasured)
 

@@ -167,6 +167,13 @@ def test_a_spec_goes_without_other_options_and_without_it_two_folders_are_needed
     done = CliRunner().invoke(app, ["audit", "--spec", str(file), "--start", str(tmp_path / "any")])
     assert done.exit_code == 2
     assert "leave out --start" in done.stderr
+    bars = tmp_path / "bars.toml"
+    bars.write_text("serious = 0.02\n")
+    for given in (["--thresholds", str(bars)], ["--show-originals"]):
+        done = CliRunner().invoke(app, ["audit", "--spec", str(file), *given])
+        assert done.exit_code == 2
+        assert f"without {given[0]}" in done.stderr
+        assert "write it into the spec" not in done.stderr  # it cannot be
     done = CliRunner().invoke(app, ["audit", str(tmp_path)])
     assert done.exit_code == 2
     assert "ORIGINALS and PROTECTED" in done.stderr

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.audit.folders import blur, changed, plain
+from veilkit.attacks.base import SMALL_BUDGET
 from veilkit.audit import run_audit
+from veilkit.audit.overview import rests_on
+from veilkit.audit.remedies import needed
 from veilkit.audit.spending import Costs, choose, learners_among, seconds_of
 from veilkit.errors import UsageError
 
@@ -42,6 +45,9 @@ def test_fewer_people_and_nobody_who_learns_where_there_is_not() -> None:
 
 def test_attackers_who_learn_are_counted_as_asked_for() -> None:
     assert learners_among(frozenset({"linkage", "recovery", "averaging"})) == 1
+    asked = frozenset({"linkage", "recovery", "identification"})
+    assert learners_among(asked) == 2
+    assert learners_among(asked, paired=False) == 1  # who names people by examples needs no originals
 
 
 def test_the_choice_is_told_kept_and_taken_up_again(tmp_path: Path) -> None:
@@ -56,9 +62,23 @@ def test_the_choice_is_told_kept_and_taken_up_again(tmp_path: Path) -> None:
     evidence = first.evidence("identification")
     assert evidence is not None
     assert evidence.applicable
+    assert rests_on(first)["Attacks"].endswith(f"; learners had {chosen['updates']:,} updates")
     kept = json.loads((tmp_path / "a" / "cells" / "budget.json").read_text())
     assert kept["result"] == chosen
     assert run_audit(originals, release, out=tmp_path / "a", budget="1h", **options) == first  # not measured again
+
+
+def test_a_budget_lets_attackers_learn_who_need_no_originals(tmp_path: Path) -> None:
+    originals = plain(tmp_path / "o", people=10)
+    release = changed(originals, tmp_path / "p", blur)
+    for place, file in enumerate(sorted(release.rglob("*.png"))):
+        file.rename(file.with_name(f"{place}x.png"))
+    options = {"expert": "histogram", "judge": "histogram", "attacks": ["identification"]}
+    result = run_audit(originals, release, out=tmp_path / "a", budget="1h", **options)
+    assert result.paired_by == "not at all"
+    evidence = result.evidence("identification")
+    assert evidence is not None
+    assert evidence.applicable
 
 
 def test_a_small_budget_measures_fewer_people_and_says_so(tmp_path: Path) -> None:
@@ -69,5 +89,16 @@ def test_a_small_budget_measures_fewer_people_and_says_so(tmp_path: Path) -> Non
     assert any("8 of 12 people, drawn at random, are measured: 24 of 36 pictures" in note for note in result.notes)
     missing = next(each for each in result.unmeasured if each.what.startswith("attackers who learn"))
     assert "the budget is too small for them" in missing.why
+    assert "averaging" not in missing.what  # no budget would let it be made
+    assert any(each.what == "attack averaging" and "run again" in each.why for each in result.unmeasured)
+    said = [each.reason for each in result.attacks] + [each.text for each in result.verdicts]
+    assert not any("no budget" in each for each in said)
+    assert "retrained (they learn, and the budget is too small for that)" in result.verdicts[2].text
+    assert "a longer --budget" in needed(result.verdicts)
+    decoder = result.evidence("feature_decoder")
+    assert decoder is not None
+    assert decoder.reason == SMALL_BUDGET  # the authorised recogniser is at hand
+    assert rests_on(result)["Attacks"].endswith("; no attacker learned")
+    assert "is measured anew" in (tmp_path / "a" / "report.html").read_text()
     with pytest.raises(UsageError, match="not both"):
         run_audit(originals, release, expert="histogram", budget="1m", learn=3, out=tmp_path / "a")

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from tests.audit.results import attacked, result_of
+from veilkit.attacks.division import TOO_FEW
 from veilkit.attacks.gates import beats_mean_image, loss_levelled, reaches_clean_bound
 from veilkit.audit.levels import level_verdicts
+from veilkit.audit.overview import rests_on
 from veilkit.audit.remedies import for_invalid, needed
 from veilkit.audit.result import Tallies, Tally
 from veilkit.audit.tallies import tallied_difference
@@ -57,6 +59,7 @@ def test_thresholds_are_read_and_checked(tmp_path: Path) -> None:
         ("broken = 2", "between 0 and 1"),
         ("serious = 0.9", "at most"),
         ("x", "not TOML"),
+        ("thresholds = 3", "expected a table"),
     ):
         file.write_text(text)
         with pytest.raises(ConfigError, match=message):
@@ -89,6 +92,7 @@ def test_what_was_not_attacked_or_is_invalid_gets_no_verdict() -> None:
     result = result_of(
         attacked("own_original", Level.L0, 0.9, 0.8, 0.95),
         attacked("recovery", Level.L1, 0.0, 0.0, 0.1, invalid=("its training was stopped early: the loss fell",)),
+        Evidence("silhouette", Level.L1, applicable=False, reason=f"to attack 3; {TOO_FEW}, for those who teach"),
         Evidence("stolen_decoder", Level.L3, applicable=False, reason="no decoder of this release is at hand"),
     )
     l0, l1, l2, l3 = level_verdicts(result, Thresholds())
@@ -101,7 +105,8 @@ def test_what_was_not_attacked_or_is_invalid_gets_no_verdict() -> None:
     assert all("At least “broken”" in each.aside for each in (l1, l2, l3))
     assert all("safe" not in each.text for each in (l0, l1, l2, l3))
     assert needed((l0, l1, l2, l3)) == (
-        "more updates (--learn), for recovery; the method's decoder, if it has one (--decoder), for stolen_decoder"
+        "more updates (--learn), for recovery; more people who are known (--labels), for silhouette; the method's "
+        "decoder, if it has one (--decoder), for stolen_decoder"
     )
 
 
@@ -113,6 +118,23 @@ def test_few_hits_leave_room_that_the_bootstrap_does_not_see() -> None:
     many = level_verdicts(result_of(evidence, people=400), Thresholds())[0]
     assert many.grade is Grade.NOTHING_FOUND
     assert "nothing beyond chance; up to 3.8 % is possible" in many.text
+
+
+def test_people_found_in_recovered_pictures_are_told() -> None:
+    evidence = attacked("recovery", Level.L1, 0.5, 0.4, 0.6)
+    person = Score("person rank-1", 0.25, Role.PRIVACY, False, 0.2, 0.3)
+    details = {"chance": {"rank-1": 0.05, "person rank-1": 0.02}}
+    found = replace(evidence, scores=(*evidence.scores, person), details=details)
+    verdict = level_verdicts(result_of(found), Thresholds())[1]
+    assert verdict.text.endswith("the right person is found 25.0 % of the time (chance 2.0 %).")
+
+
+def test_one_of_anything_is_told_as_one() -> None:
+    rests = rests_on(result_of(people=1, pictures=1, queries=1))
+    assert rests["Data"] == "1 picture, 1 person, 1 search"
+    found = result_of(attacked("own_original", Level.L0, 0.5, 0.4, 0.6))
+    found = replace(found, verdicts=level_verdicts(found, Thresholds()))
+    assert rests_on(found)["Attacks"].startswith("1 made, 1 passed its gates, 0 not made")
 
 
 def test_outlines_do_not_grade_a_level() -> None:

@@ -101,6 +101,14 @@ def test_a_foreign_release_by_person_is_told_by_its_labels(tmp_path: Path) -> No
         make_study(originals, [_flat(release, tmp_path / "other")], tmp_path / "no", design=SMALL)
 
 
+def test_the_manifest_of_another_tool_is_no_obstacle(tmp_path: Path) -> None:
+    originals = plain(tmp_path / "originals", people=5)
+    release = changed(originals, tmp_path / "release", blur)
+    (release / "manifest.json").write_text("[]")
+    made = make_study(originals, [release], tmp_path / "study", design=SMALL)
+    assert any("manifest.json is not one that this version reads" in note for note in made.notes)
+
+
 def _flat(source: Path, target: Path) -> Path:
     target.mkdir()
     for file in source.rglob("*.png"):

@@ -114,6 +114,8 @@ def test_what_cannot_be_read_is_never_shown() -> None:
 def test_too_few_people_are_told() -> None:
     with pytest.raises(DataError, match="but there are 3: take more people"):
         plan(material(people=3), Design(kinds=("choice",)))
+    with pytest.raises(DataError, match=r"needs 2 people .* but there is 1: take more people$"):
+        plan(material(people=1), Design(kinds=("pair",)))
     with pytest.raises(DataError, match="none of its pictures can be read"):
         plan(material(control=False), look=lambda picture: None)
     with pytest.raises(DataError, match="--no-control"):

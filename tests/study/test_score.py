@@ -99,7 +99,8 @@ def test_one_participant_has_an_exact_interval(study: Made) -> None:
     assert found.interval_by == "exact (Clopper-Pearson) over 20 questions of one participant"
     assert found.agreement.kappa is None
     assert "one participant" in found.agreement.why
-    assert any("take at least 5" in note for note in scores.notes)
+    assert any(note.startswith("1 participant: ") and "take at least 5" in note for note in scores.notes)
+    assert "1 participant counts, 0 do not." in study_table(scores)
 
 
 def test_agreement_is_cohens_for_two_and_fleiss_for_more(study: Made) -> None:
@@ -139,7 +140,7 @@ def test_the_careless_are_left_out_by_a_rule_that_is_told(study: Made) -> None:
     assert [each.participant for each in scores.dropped] == ["always"]
     assert "at least 5 of 6 attention checks" in scores.rule
     assert "Left out: always" in study_table(scores)
-    with pytest.raises(DataError, match="none of 1 participants passed"):
+    with pytest.raises(DataError, match="of 1 participant none passed"):
         score_study(files[1:], study.key)
 
 
@@ -159,6 +160,24 @@ def test_a_low_number_proves_nothing_where_the_control_is_not_recognised(study: 
     assert {each.against_chance for each in scores.rows} <= {"invalid", "worse than chance", "recognised"}
     assert all(each.invalid for each in scores.rows if each.kind == "choice")
     assert "INVALID" in study_table(scores)
+
+
+def test_few_right_answers_on_the_control_are_not_called_a_failure(tmp_path: Path) -> None:
+    folders(tmp_path)
+    made = make(tmp_path, design=Design(questions=4))
+
+    def control_only(code: str, question: KeyQuestion) -> str:
+        return question.answer if question.condition in ("originals", "check") else wrong(code, question)
+
+    scores = score_study([hand_in(made, "one", control_only)], made.key)
+    found = row(scores, "noisy", "choice")
+    assert found.invalid == (
+        "on unprotected pictures, too, these participants are not told from chance (100.0 % right, at least 15.8 % "
+        "for sure)",
+    )  # two people of two: 0.025 ** (1 / 2)
+    assert found.minus_control is not None
+    assert found.minus_control.value == -1.0
+    assert (found.minus_control.low, found.minus_control.high) == (-1.0, pytest.approx(1 - 2 * 0.025 ** (1 / 2)))
 
 
 def test_json_holds_everything_and_the_same_draws_come_again(study: Made) -> None:

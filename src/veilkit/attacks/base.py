@@ -43,8 +43,9 @@ class Need(StrEnum):
 
 
 NO_BUDGET = "no budget given"
+SMALL_BUDGET = "the budget is too small for an attack that learns or optimises"
 NO_PAIRS_KNOWN = "it is not known which original belongs to which protected picture"
-_LACKING = {
+LACKING = {
     Need.IMAGES: "the release holds no images",
     Need.FEATURES: "the release holds no features",
     Need.PAIRS: NO_PAIRS_KNOWN,
@@ -173,4 +174,4 @@ class Attack(ABC):
             absent.add(Need.ORACLE)
         if Need.PUBLIC in self.needs and public is None:
             absent.add(Need.PUBLIC)
-        return "; ".join(_LACKING[need] for need in Need if need in absent)
+        return "; ".join(LACKING[need] for need in Need if need in absent)

@@ -18,6 +18,7 @@ from veilkit.rng import Randomness
 
 Indices = NDArray[np.int64]
 FEWEST = 4  # people to learn from, and people to attack
+TOO_FEW = f"at least {FEWEST} of each are needed"
 _LARGEST = 256 * 128  # pixels: larger pictures are attacked at a smaller size, which bounds memory and time
 
 
@@ -72,8 +73,8 @@ def divide(target: AttackTarget, oracle: Oracle | None, public: Pictures | None)
     reason = ""
     if min(taught, attacked) < FEWEST:
         reason = (
-            f"there are {taught} people to learn from and {attacked} others to attack; at least {FEWEST} of each "
-            "are needed, for those who teach an attacker are never scored"
+            f"to learn from there are {taught} people, and to attack {attacked}; {TOO_FEW}, for those who teach an "
+            "attacker are never scored"
         )
     return Division(pairs, victims, source, size, reason)
 

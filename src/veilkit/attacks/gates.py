@@ -25,8 +25,8 @@ def reaches_clean_bound(found: Score, bound: float, chance: float) -> str | None
         return f"where nothing is protected it scores {found.value:.2%}, but {bound:.2%} is possible"
     if (found.value if found.low is None else found.low) <= chance:
         return (
-            f"on the originals themselves it is no better than chance ({found.value:.2%}, chance {chance:.2%}): "
-            "what it does not find may still be there"
+            f"on the originals themselves it is not surely better than chance ({found.value:.2%}, chance "
+            f"{chance:.2%}): what it does not find may still be there"
         )
     return None
 

@@ -35,7 +35,7 @@ def affordable(prepared: Prepared, place: Place, seconds: float) -> Choice:
         measure_costs(subject, prepared.expert, prepared.judge),
         pictures=len(subject.protected),
         people=None if subject.people is None else len(np.unique(subject.people)),
-        learners=learners_among(prepared.plan.attacks) if subject.originals is not None else 0,
+        learners=learners_among(prepared.plan.attacks, paired=subject.originals is not None),
     )
     result: dict[str, Any] = as_json(choice.facts)
     files.write(place.name(CELL), {"format": FORMAT, "cell": CELL, "facts": as_json(facts), "result": result})

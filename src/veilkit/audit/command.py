@@ -23,6 +23,7 @@ def command(result: AuditResult) -> str:
         ("student_sha256", "--student STUDENT"),
         ("decoder_sha256", "--decoder DECODER"),
         ("start_sha256", "--start WEIGHTS"),
+        ("boxes", "--boxes BOXES"),
     ):
         words += words_for.split() if fact in result.config else []
     if "budget" in result.config:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from veilkit.audit.levels import level_verdicts
-from veilkit.audit.overview import Utility, thresholds_of, utility
+from veilkit.audit.overview import Utility, thresholds_of, updates, utility
 from veilkit.audit.pareto import pareto_front
 from veilkit.audit.result import AuditResult, read_audit
 from veilkit.audit.tallies import tallied_difference
@@ -174,14 +174,15 @@ def _notes(rows: Sequence[Compared]) -> list[str]:
                 f"{row.name} is not compared search by search: its audit or the first's keeps no searches of these "
                 "people in the same order; audit both again"
             )
-        for fact, what in (
-            ("learn", "updates of attackers who learn"),
-            ("start_sha256", "weights that a retrained recogniser starts from"),
-            ("draw_seed", "seed"),
-        ):
-            if row.result.config.get(fact) != rows[0].result.config.get(fact):
-                notes.append(f"{row.name} and {rows[0].name} differ in the {what}: "
-                             f"{row.result.config.get(fact)} and {rows[0].result.config.get(fact)}")  # fmt: skip
+        for what, (one, other) in {
+            "updates of attackers who learn": [updates(each.result) or "none" for each in (row, rows[0])],
+            "weights that a retrained recogniser starts from": [
+                each.result.config.get("start_sha256", "none") for each in (row, rows[0])
+            ],
+            "seed": [each.result.config.get("draw_seed") for each in (row, rows[0])],
+        }.items():
+            if one != other:
+                notes.append(f"{row.name} and {rows[0].name} differ in the {what}: {one} and {other}")
     if not all(row.result.independent for row in rows):
         notes.append("in some of these audits judge and expert are one and the same model")
     return notes

@@ -39,7 +39,9 @@ def write_comparison(
         target.mkdir(parents=True, exist_ok=True)
         for name, text in ((VALUES, as_json(found)), (TEXT, as_markdown(found)), (PAGE, as_html(found))):
             write_atomically(target / name, text.encode("utf-8"), target)
-    except (OSError, DestinationError) as error:
+    except OSError as error:
+        raise DestinationError(f"the comparison cannot be written to {target}: {error.strerror}") from None
+    except DestinationError as error:
         raise DestinationError(f"the comparison cannot be written to {target}: {error}") from None
     return found
 
@@ -133,6 +135,7 @@ def _lines(found: Comparison) -> Iterator[str]:
               "on the front" if label in level.front else "beaten") for label, worst in level.worst.items()],
         )  # fmt: skip
     yield from ("## Attack by attack", "")
+    yield from ("Where hits are few, the upper end of an interval is the exact (Clopper-Pearson) one.", "")
     for name, verdicts in _attacks(found).items():
         cells = [(each.label, each.name, leak(verdict), verdict.grade if verdict else "not made",
                   percent(verdict.chance) if verdict and verdict.chance is not None else "–",

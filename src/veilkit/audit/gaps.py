@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from veilkit.attacks.base import NO_BUDGET
 from veilkit.audit.image_scores import TO_ORIGINAL
+from veilkit.audit.remedies import wants_budget
 from veilkit.audit.result import Measurement, Unmeasured
 from veilkit.audit.subject import Subject
 from veilkit.audit.unpaired_measure import LEFT_OUT, unpaired_gaps
@@ -27,7 +27,8 @@ def unmeasured(
         missing.append(Unmeasured("recognition with raw queries or a raw gallery", why))
         missing.append(Unmeasured("similarity to the originals", why))
     if left := [each.attack for each in attacks if each.reason == LEFT_OUT]:
-        missing.append(Unmeasured(f"{len(left)} other attacks", LEFT_OUT))
+        others = "1 other attack" if len(left) == 1 else f"{len(left)} other attacks"
+        missing.append(Unmeasured(others, LEFT_OUT))
     measured = {(each.setting, each.score.metric) for each in images}
     for metric, why in (
         ("PSNR", "every protected picture equals its original"),
@@ -39,7 +40,7 @@ def unmeasured(
         missing.append(Unmeasured("chaos (AD)", "every protected picture has one single colour value"))
     if unpaired is not None:
         return (*missing, *unpaired_gaps(unpaired, images, attacks))
-    learners = [e.attack for e in attacks if not e.applicable and e.reason.startswith(NO_BUDGET)]
+    learners = [e.attack for e in attacks if not e.applicable and wants_budget(e.attack, e.reason)]
     missing += [Unmeasured(f"attack {e.attack}", e.reason) for e in attacks
                 if not e.applicable and e.attack not in learners and e.reason != LEFT_OUT]  # fmt: skip
     if learners:

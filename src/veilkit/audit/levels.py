@@ -110,7 +110,8 @@ def _person(evidence: Evidence) -> str:
     if score is None or chance is None:
         return ""
     return (
-        f" By other pictures of theirs the right person is found {percent(score.value)} (chance {percent(chance)})."
+        f" By other pictures of theirs the right person is found {percent(score.value)} of the time (chance "
+        f"{percent(chance)})."
     )
 
 

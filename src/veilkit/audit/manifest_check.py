@@ -6,6 +6,7 @@ from pathlib import Path
 
 from veilkit.audit.result import Unmeasured
 from veilkit.audit.subject import Subject
+from veilkit.audit.wording import counted
 from veilkit.datasets.folder import load_folder
 from veilkit.pipeline.manifest import SUMS, read_sums
 from veilkit.pipeline.reading import sha256
@@ -31,14 +32,15 @@ def check_manifest(release: Path, subject: Subject) -> tuple[Unmeasured, ...]:
         pictures = {path for path in listed if path in present or _is_picture(path)}
         known = {file.path: file.file_sha256 for file in subject.protected.files}
         counts = (
-            (len(pictures - present), "listed pictures are missing"),
-            (len(present - listed.keys()), "pictures are not listed"),
+            (len(pictures - present), "listed picture is missing", "listed pictures are missing"),
+            (len(present - listed.keys()), "picture is not listed", "pictures are not listed"),
             (
                 sum(listed.get(path, digest) != digest for path, digest in known.items()),
+                "picture has other content",
                 "pictures have other content",
             ),
         )
-        wrong += [f"{count} {what}" for count, what in counts if count]
+        wrong += [counted(*each) for each in counts if each[0]]
     if not wrong:
         return ()
     why = (

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from veilkit.attacks import ATTACKS, Need
 from veilkit.audit.plane import Point
 from veilkit.audit.result import DIFFERENCE, AuditResult
 from veilkit.audit.thresholds import Thresholds
 from veilkit.audit.verdict import KNOWS, AttackVerdict, Grade
-from veilkit.audit.wording import percent
+from veilkit.audit.wording import counted, percent
 from veilkit.configs import with_settings
 from veilkit.types import Score
 
@@ -60,20 +61,30 @@ def rests_on(result: AuditResult) -> dict[str, str]:
     valid = sum(each.grade is not Grade.NO_VERDICT for each in judged)
     missing = sum(len(level.not_attacked) for level in result.verdicts)
     clean = result.score("judge", "raw-raw", "rank-1")
-    people = "people not known" if result.people is None else f"{result.people:,} people"
-    searches = f", {result.queries:,} searches" if result.queries else ""
-    updates = result.config.get("learn")
+    people = "people not known" if result.people is None else counted(result.people, "person", "people")
+    searches = f", {counted(result.queries, 'search', 'searches')}" if result.queries else ""
     judge = f"{result.judge.name}, {'independent of the expert' if result.independent else 'the expert itself'}"
     if clean is not None:
         judge += f"; finds {percent(clean.value)} in the originals"
     return {
-        "Data": f"{result.pictures:,} pictures, {people}{searches}",
+        "Data": f"{counted(result.pictures, 'picture', 'pictures')}, {people}{searches}",
         "Judge": judge,
-        "Attacks": f"{len(judged)} made, {valid} passed their gates, {missing} not made"
-        + (f"; learners had {updates:,} updates" if updates else "; no attacker learned"),
+        "Attacks": f"{len(judged)} made, {valid} passed {'its' if valid == 1 else 'their'} gates, {missing} not made"
+        + (f"; learners had {updates(result):,} updates" if _learned(result) else "; no attacker learned"),
         "Intervals": f"{100 * result.config['confidence']:g} %, {result.config['bootstrap_draws']:,} draws of "
         f"people; seed {result.config['draw_seed']}",
     }
+
+
+def updates(result: AuditResult) -> int:
+    """Updates that each attacker who learns had, as asked for or as a time allowed; 0 for none."""
+    budget = result.config.get("budget") or {}
+    return int(result.config.get("learn") or budget.get("updates") or 0)
+
+
+def _learned(result: AuditResult) -> bool:
+    made = [ATTACKS[each.attack] for each in result.attacks if each.applicable and each.attack in ATTACKS]
+    return updates(result) > 0 and any(Need.BUDGET in attack.needs for attack in made)
 
 
 def plane_points(result: AuditResult) -> tuple[Point, ...]:

@@ -70,9 +70,11 @@ def pair(
     if not found:
         return Pairing((), "nothing", tuple(told))
     if lonely := len(originals) - len(found):
-        told.append(f"{lonely} of {len(originals)} originals have no protected picture and are left out")
+        have = "has no protected picture and is" if lonely == 1 else "have no protected picture and are"
+        told.append(f"{lonely} of {len(originals)} originals {have} left out")
     if extra := len(protected) - len(set(found.values())):
-        told.append(f"{extra} of {len(protected)} protected pictures belong to no original and are left out")
+        belong = "belongs to no original and is" if extra == 1 else "belong to no original and are"
+        told.append(f"{extra} of {len(protected)} protected pictures {belong} left out")
     return Pairing(tuple(sorted(found.items(), key=lambda each: os.fsencode(each[0]))), how, tuple(told))
 
 

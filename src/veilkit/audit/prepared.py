@@ -22,6 +22,7 @@ from veilkit.attacks import (
     run_gated,
     run_unpaired,
 )
+from veilkit.attacks.base import LACKING, SMALL_BUDGET
 from veilkit.attacks.foreground import foreground
 from veilkit.attacks.learning import digest
 from veilkit.attacks.retrained import Retrained, start_facts
@@ -36,6 +37,7 @@ from veilkit.audit.result import By, Measurement
 from veilkit.audit.subject import Subject, is_synthetic, load_subject
 from veilkit.audit.unpaired_measure import LEFT_OUT, NO_PAIRS, class_similarity
 from veilkit.audit.unpaired_subject import UnpairedSubject, load_unpaired
+from veilkit.errors import UsageError
 from veilkit.experts import Embedder
 from veilkit.methods.decoder import Decoder
 from veilkit.pipeline.decoding import decoder_for
@@ -90,6 +92,11 @@ class Prepared:
     def stolen(self) -> Decoder | None:
         """The decoder of a reversible method, for who has stolen it."""
         plan = self.plan
+        if plan.decoder is not None and self.subject.manifest is None:
+            raise UsageError(
+                "--decoder belongs to a release of `veilkit protect`, whose manifest says by which decoder it is "
+                f"undone, but {plan.protected.name} has no manifest that this version reads; leave it out"
+            )
         return None if plan.decoder is None else decoder_for(finished_manifest(plan.protected), plan.decoder)
 
     @cached_property
@@ -240,8 +247,19 @@ def evidence_of(prepared: Prepared, found: Mapping[str, Evidence]) -> tuple[Evid
     for name, level in levels.items():
         other = prepared.unpaired is not None and name in ATTACKS
         absent = Evidence(name, level, applicable=False, reason=NO_PAIRS if other else LEFT_OUT)
-        evidence.append(found.get(name, absent))
+        each = found.get(name, absent)
+        evidence.append(replace(each, reason=_told(each.reason, prepared.plan)))
     return tuple(evidence)
+
+
+def _told(reason: str, plan: AuditPlan) -> str:
+    """Why an attack was not made; without a budget, what comes along with one is not what is missing."""
+    parts = reason.split("; ")
+    if LACKING[Need.BUDGET] not in parts:
+        return reason
+    with_it = (LACKING[Need.AUTHORISED], LACKING[Need.MASKS])
+    parts = [part for part in parts if part not in with_it]
+    return "; ".join(SMALL_BUDGET if plan.why_none and part == LACKING[Need.BUDGET] else part for part in parts)
 
 
 def versions() -> Mapping[str, str]:

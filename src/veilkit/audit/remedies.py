@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from veilkit.attacks import ATTACKS
-from veilkit.attacks.base import NO_BUDGET, NO_PAIRS_KNOWN, Need
+from veilkit.attacks.base import NO_BUDGET, NO_PAIRS_KNOWN, SMALL_BUDGET, Need
+from veilkit.attacks.division import TOO_FEW
 from veilkit.attacks.retrained import SCRATCH, Retrained
 from veilkit.audit.unpaired_measure import LEFT_OUT
 from veilkit.audit.verdict import LevelVerdict
 from veilkit.types import Evidence
 
 _LEARN = "attackers who learn (--learn UPDATES)"
+_LONGER = "attackers who learn (a longer --budget, or --learn UPDATES)"
 _MORE = "more updates (--learn)"
 _JUDGE = "a judge that recognises these people in the originals (--judge, see “veilkit experts”), or more people"
 _PAIRS = "the originals of these pictures (--key, or kept names)"
@@ -40,16 +42,20 @@ def for_missing(attack: str, reason: str) -> str:
     if reason == LEFT_OUT:
         return "all attacks (no --attack)"
     if wants_budget(attack, reason):
-        return _LEARN
+        return _LONGER if reason.startswith(SMALL_BUDGET) else _LEARN
+    if TOO_FEW in reason:
+        return "more people who are known (--labels)"
     if NO_PAIRS_KNOWN in reason:
         return _PAIRS
     return "the method's decoder, if it has one (--decoder)" if "no decoder" in reason else ""
 
 
 def wants_budget(attack: str, reason: str) -> bool:
-    """Whether an attack was not made for lack of a budget, and not of pairs or of what folders never hold."""
+    """Whether an attack was not made for lack of a budget alone, and not of pairs or of what folders never hold."""
     never = {Need.FEATURES, Need.PROTECTOR}
-    return reason.startswith(NO_BUDGET) and (attack not in ATTACKS or not never & ATTACKS[attack].needs)
+    return reason.startswith((NO_BUDGET, SMALL_BUDGET)) and (
+        attack not in ATTACKS or not never & ATTACKS[attack].needs
+    )
 
 
 def why_missing(missing: Mapping[str, str]) -> str:
@@ -57,9 +63,15 @@ def why_missing(missing: Mapping[str, str]) -> str:
     together: dict[str, list[str]] = {}
     for attack, reason in missing.items():
         if wants_budget(attack, reason):
-            short = "they learn, and no budget was given"
+            small = reason.startswith(SMALL_BUDGET)
+            short = (
+                "they learn, and the budget is too small for that" if small else "they learn, and no budget was given"
+            )
         else:
-            short = "; ".join(each for each in reason.split("; ") if not each.startswith(NO_BUDGET)) or reason
+            short = (
+                "; ".join(each for each in reason.split("; ") if not each.startswith((NO_BUDGET, SMALL_BUDGET)))
+                or reason
+            )
         together.setdefault(short, []).append(attack)
     return "; ".join(f"{', '.join(names)} ({why})" for why, names in together.items())
 

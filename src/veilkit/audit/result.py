@@ -223,8 +223,7 @@ def read_audit(file: Path) -> AuditResult:
     try:
         return _RESULT.validate_json(file.read_bytes(), strict=False)
     except OSError as error:
-        raise DataError(f"{file.name} cannot be read: {error.strerror}") from None
+        raise DataError(f"{file} cannot be read: {error.strerror}") from None
     except ValidationError as error:
-        raise DataError(
-            f"{file.name} is not an audit that this version reads ({error.error_count()} wrong fields): run it again"
-        ) from None
+        wrong = "1 wrong field" if error.error_count() == 1 else f"{error.error_count()} wrong fields"
+        raise DataError(f"{file} is not an audit that this version reads ({wrong}): run it again") from None

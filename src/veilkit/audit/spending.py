@@ -113,9 +113,9 @@ def choose(seconds: float, costs: Costs, *, pictures: int, people: int | None, l
     return Choice(seconds, most, limit, updates, costs, "; ".join(told))
 
 
-def learners_among(attacks: frozenset[str]) -> int:
-    """How many of these attacks learn or optimise on pictures alone."""
-    rare = {Need.PROTECTOR, Need.FEATURES}
+def learners_among(attacks: frozenset[str], *, paired: bool = True) -> int:
+    """How many of these attacks learn or optimise on pictures alone. paired: whether the originals are known."""
+    rare = {Need.PROTECTOR, Need.FEATURES} | (set() if paired else {Need.PAIRS})
     return sum(Need.BUDGET in a.needs and not rare & a.needs for name, a in ATTACKS.items() if name in attacks)
 
 

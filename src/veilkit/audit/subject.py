@@ -18,6 +18,7 @@ from veilkit.audit.hash_names import named_by_hash
 from veilkit.audit.pairing import Pairing, choose_key, pair
 from veilkit.audit.pictures import Box, File, FilePictures, scan
 from veilkit.audit.result import Input
+from veilkit.audit.wording import counted
 from veilkit.datasets.folder import load_folder
 from veilkit.datasets.labels import MARKET_FOLDERS, is_market_layout, labeller
 from veilkit.datasets.market1501 import JUNK
@@ -144,6 +145,14 @@ def load_subject(
         items, market_notes = _test_part(items)
         notes += market_notes
     items, files, inputs, box_notes = _readable(originals, protected, items, limits, cache, boxed=boxes is not None)
+    if boxes is not None:
+        whole = len({item.original for item in items})
+        where = counted(whole, "whole picture", "whole pictures")
+        notes.append(
+            counted(
+                len(items), f"box in {where} is audited as a picture", f"boxes in {where} are audited as pictures"
+            )
+        )
     notes += box_notes
     refused = [sum(each.unreadable.values()) for each in inputs]
     notes += [
@@ -229,13 +238,13 @@ def _boxed(pairing: Pairing, boxes: Sequence[PersonBox]) -> tuple[list[_Item], l
     items = [_Item(box.path, made[box.path], box.identity, box.camera, box.box) for box in boxes if box.path in made]
     if not items:
         raise DataError(
-            f"nothing can be measured: none of the {len(boxes)} boxes lies in an original that has a protected "
-            "picture. Paths in the file of boxes are relative to ORIGINALS, as in 'street/1.jpg'"
+            f"nothing can be measured: of {counted(len(boxes), 'box', 'boxes')} none lies in an original that has a "
+            "protected picture. Paths in the file of boxes are relative to ORIGINALS, as in 'street/1.jpg'"
         )
-    notes = [f"{len(items)} boxes in {len({item.original for item in items})} whole pictures are audited as pictures"]
-    if lost := len(boxes) - len(items):
-        notes.append(f"{lost} boxes lie in pictures that are not there or have no partner, and are left out")
-    return items, notes
+    lost = len(boxes) - len(items)
+    away = "box lies in a picture that is not there or has no partner, and is left out"
+    many = "boxes lie in pictures that are not there or have no partner, and are left out"
+    return items, [counted(lost, away, many)] if lost else []
 
 
 def _test_part(items: list[_Item]) -> tuple[list[_Item], list[str]]:
@@ -295,9 +304,11 @@ def _cut(
         files[0].append(parts[0])
         files[1].append(parts[1])
     if resized:
-        notes.append(f"{resized} boxes are left out: their protected pictures have another size than the originals")
+        left = counted(resized, "box is left out", "boxes are left out")
+        notes.append(f"{left}: their protected pictures have another size than the originals")
     if outside:
-        notes.append(f"{outside} boxes are left out: they lie outside of their pictures")
+        left = counted(outside, "box is left out", "boxes are left out")
+        notes.append(f"{left}: outside of the picture, there is nothing to cut out")
     if not kept:
         raise DataError(
             f"nothing can be measured: of {len(items)} boxes, {resized} lie in pictures whose size the protection "

@@ -63,7 +63,10 @@ def read_thresholds(file: Path) -> Thresholds:
         raise ConfigError(f"the thresholds cannot be read from {file}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} is not TOML: {error}") from None
-    return with_settings(Thresholds(), values.get("thresholds", values))
+    table = values.get("thresholds", values)
+    if not isinstance(table, dict):
+        raise ConfigError(f"{file}: expected a table [thresholds], but got thresholds = {table!r}")
+    return with_settings(Thresholds(), table)
 
 
 def over_chance(rate: float, chance: float) -> float:

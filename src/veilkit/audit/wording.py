@@ -31,6 +31,15 @@ def points(change: float) -> str:
     return sign + shown
 
 
+def counted(count: int, one: str, many: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "person", "people"), counted(2000, "person", "people")
+    ('1 person', '2,000 people')
+    """
+    return f"{count:,} {one if count == 1 else many}"
+
+
 def interval(score: Score) -> str:
     """The interval in brackets, or nothing."""
     if score.low is None or score.high is None:

@@ -157,11 +157,16 @@ def audit(
             "ORIGINALS": originals, "--key": key, "--seed": seed, "--expert": expert, "--judge": judge,
             "--unseen": unseen, "--held-out": held_out, "--student": student, "--decoder": decoder, "--learn": learn,
             "--budget": budget, "--start": start, "--attack": attacks, "--boxes": boxes,
-            "--show-originals": show_originals or None, "--labels": None if labels == "auto" else labels,
-            "--draw-seed": draw_seed or None,
+            "--labels": None if labels == "auto" else labels, "--draw-seed": draw_seed or None,
         }  # fmt: skip
         if extra := [name for name, value in given.items() if value is not None]:
             raise UsageError(f"a spec says all that: leave out {', '.join(extra)}, or write it into the spec")
+        alone = {"--show-originals": show_originals or None, "--thresholds": thresholds}
+        if extra := [name for name, value in alone.items() if value is not None]:
+            raise UsageError(
+                f"audits of a spec are made without {' and '.join(extra)}: leave that out. `veilkit audit compare` "
+                "grades finished audits by other thresholds"
+            )
         _matrix(spec, out, workers)
         return
     if originals is None or protected is None:

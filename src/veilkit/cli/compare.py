@@ -7,19 +7,26 @@ from typing import Annotated
 
 import typer
 
-from veilkit.cli.audit import ThresholdsFile
-
 Audits = Annotated[
     list[Path], typer.Argument(metavar="AUDIT", help="Folders that `veilkit audit` wrote, or their audit.json.")
 ]
 Out = Annotated[Path, typer.Option(help="Folder for compare.html, compare.json and compare.md.")]
+ThresholdsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--thresholds",
+        metavar="TOML",
+        help="Grade all audits anew: from which share of the way from chance to certainty a leak counts as how bad.",
+        show_default="those of the first audit",
+    ),
+]
 
 
 def compare(audits: Audits, out: Out = Path("compare"), thresholds: ThresholdsFile = None) -> None:
     """Compare audits: what each release keeps and leaks at each level, and which no other beats.
 
     The first audit is what the others are compared with, search by search where they have the same originals. Audits
-    of other originals or by another judge are listed, and not compared.
+    of other originals, of other searches, or by another expert or judge are listed, and not compared.
     """
     from veilkit.audit.compare_report import PAGE, change, write_comparison
 

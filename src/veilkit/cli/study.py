@@ -123,7 +123,8 @@ def make(
 def score(answers: Answers, key: StudyKeyFile, json: Json = False, draw_seed: DrawSeed = 0) -> None:
     """Accuracy with intervals, sensitivity and agreement, from the files that participants saved.
 
-    Answers to another study, twice by one participant, or changed by hand are refused.
+    Answers to another study, twice by one participant, incomplete ones, and files that the page could not have saved
+    are refused.
     Exit code: 0 scored, 2 an error.
     """
     from veilkit.audit.study.score import score_study

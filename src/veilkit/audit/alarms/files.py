@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import warnings
 from collections import Counter
 
@@ -11,6 +12,7 @@ from PIL import Image
 
 from veilkit.audit.result import Alarm
 from veilkit.audit.subject import Subject
+from veilkit.datasets.folder import walk
 from veilkit.errors import RefusedImage
 from veilkit.pipeline.reading import FORMATS, Limits, read_bytes
 from veilkit.progress import Progress
@@ -36,17 +38,18 @@ _IN_A_SCAN = frozenset({b"\0", *(bytes([number]) for number in range(0xD0, 0xD8)
 
 
 def check_files(subject: Subject, limits: Limits) -> tuple[Alarm, ...]:
-    """Look into every protected file."""
-    paths = list(dict.fromkeys(file.path for file in subject.protected.files))
+    """Look into every picture of the release, also those that are not measured: all of them are given away."""
+    root = subject.protected.root
+    paths = sorted((path for path, is_image in walk(root) if is_image), key=os.fsencode)
     hidden, extra = 0, Counter[str]()
     with Progress(len(paths), "looking into files") as progress:
         for path in paths:
             try:
-                data = read_bytes(subject.protected.root / path, limits)
+                data = read_bytes(root / path, limits)
                 transparent, found = inspect(data)
             except (RefusedImage, OSError, ValueError, SyntaxError):
                 progress.advance()
-                continue  # it changed since it was read, which reading its pixels tells
+                continue  # no picture that can be read: of those that are measured, reading its pixels tells
             hidden += transparent
             extra.update(found)
             progress.advance()

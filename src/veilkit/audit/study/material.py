@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from veilkit.audit.pairing import choose_key, pair
-from veilkit.audit.subject import is_synthetic
+from veilkit.audit.subject import is_synthetic, known_manifest
 from veilkit.datasets.folder import load_folder
 from veilkit.datasets.labels import MARKET_FOLDERS, is_market_layout, labeller
 from veilkit.datasets.market1501 import JUNK
 from veilkit.errors import DataError
-from veilkit.pipeline.manifest import read_manifest
 from veilkit.pipeline.synthesis import class_name
 
 _SEARCHED = tuple(f"{folder}/" for folder in MARKET_FOLDERS[:2])
@@ -96,7 +95,7 @@ def _condition(
     originals: list[Picture], folder: Path, key: Path | None, labels: str, name: str
 ) -> tuple[Condition, list[str]]:
     paths = [record.path for record in load_folder(folder, "none").records]
-    manifest = read_manifest(folder)
+    manifest, manifest_notes = known_manifest(folder)
     secret, key_notes = choose_key(folder, manifest, key, None)
     people = {picture.person for picture in originals}
     if manifest is not None and is_synthetic(manifest):
@@ -120,7 +119,7 @@ def _condition(
             f"nothing in {folder.name} could be paired with the originals: {why}. Give the key of the release "
             "(--key), keep the paths or file names of the originals, or say who is in the pictures (--labels)"
         )
-    return Condition(name, None if manifest is None else manifest.method, tuple(pictures)), list(notes)
+    return Condition(name, None if manifest is None else manifest.method, tuple(pictures)), [*manifest_notes, *notes]
 
 
 def _by_person(folder: Path, named: list[tuple[str, str | None]]) -> list[Picture]:

@@ -102,13 +102,15 @@ def accuracy(part: Table) -> tuple[Interval, str]:
     return percentile_interval(right / count, draws[np.isfinite(draws)]), how
 
 
-def difference(part: Table, control: Table) -> Interval | None:
-    """Accuracy less the control's, in the same draws; None where all draws are alike."""
+def difference(part: Table, control: Table) -> Interval:
+    """Accuracy less the control's, in the same draws; between the ends of both intervals where draws are alike."""
+    value = float(part.right.mean() - control.right.mean())
     draws = _means(part) - _means(control)
     draws = draws[np.isfinite(draws)]
-    if not draws.std():
-        return None
-    return percentile_interval(float(part.right.mean() - control.right.mean()), draws)
+    if draws.std():
+        return percentile_interval(value, draws)
+    one, other = accuracy(part)[0], accuracy(control)[0]
+    return Interval(value, one.low - other.high, one.high - other.low, one.confidence)
 
 
 def detection(part: Table) -> Detection | None:

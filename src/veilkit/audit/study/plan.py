@@ -152,10 +152,10 @@ class Planner:
                     return found
         if len(found) >= (count if fewest is None else fewest):
             return found
+        there = "is 1" if not found else f"are {len(found) + 1}"
         raise DataError(
-            f"this question needs {count + 1} people with originals that can be read, but there are "
-            f"{len(found) + 1}: "
-            "take more people, fewer --choices, or --kind pair"
+            f"this question needs {count + 1} people with originals that can be read, but there {there}: "
+            + ("take more people, fewer --choices, or --kind pair" if count > 1 else "take more people")
         )
 
     def _least_asked(self, people: list[str]) -> list[str]:

@@ -12,6 +12,7 @@ from veilkit.audit.study.key import StudyKey, read_study_key
 from veilkit.audit.study.measures import Table, accuracy, agreement, detection, difference, tabulate
 from veilkit.audit.study.plan import KINDS, Kind
 from veilkit.audit.study.scores import Dropped, Row, StudyScores
+from veilkit.audit.wording import counted
 from veilkit.errors import DataError
 from veilkit.rng import Randomness
 
@@ -30,7 +31,8 @@ def score_study(files: Sequence[str | Path], key: str | Path, *, draw_seed: int 
     notes = ["a low accuracy says what these participants saw, not that nobody could see more"]
     if len(kept) < _FEW:
         notes.append(
-            f"{len(kept)} participants: the intervals say little of other participants; take at least {_FEW}"
+            f"{counted(len(kept), 'participant', 'participants')}: the intervals say little of other participants; "
+            f"take at least {_FEW}"
         )
     if not any(condition.control for condition in known.conditions):
         notes.append("no control: nothing tells whether these participants recognise anybody without protection")
@@ -52,7 +54,9 @@ def _attentive(sheets: list[Sheet], key: StudyKey) -> tuple[list[Sheet], tuple[D
         Dropped(sheet.participant, right[sheet.participant], len(checks)) for sheet in sheets if sheet not in kept
     )
     if not kept:
-        raise DataError(f"nothing can be scored: none of {len(sheets)} participants passed ({rule})")
+        raise DataError(
+            f"nothing can be scored: of {counted(len(sheets), 'participant', 'participants')} none passed ({rule})"
+        )
     return kept, dropped, rule
 
 
@@ -65,8 +69,11 @@ def _rows(answers: Table, key: StudyKey, kind: Kind) -> list[Row]:
     control = next((part for condition, (part, _) in parts.items() if condition.control), None)
     chance = 0.5 if kind == "pair" else 1.0 / key.choices
     gate: tuple[str, ...] = ()
-    if control is not None and accuracy(control)[0].low <= chance:
-        gate = ("these participants did not recognise people on unprotected pictures either",)
+    if control is not None and (known := accuracy(control)[0]).low <= chance:
+        gate = (
+            "on unprotected pictures, too, these participants are not told from chance "
+            f"({100 * known.value:.1f} % right, at least {100 * known.low:.1f} % for sure)",
+        )
     rows = []
     for condition, (part, asked) in parts.items():
         value, how = accuracy(part)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from veilkit.audit.study.scores import Row, StudyScores
+from veilkit.audit.wording import counted
 from veilkit.metrics import Interval
 
 _KINDS = {"pair": "same or not", "choice": "which of these"}
@@ -31,7 +32,9 @@ def study_table(scores: StudyScores) -> str:
     widths = [max(len(row[place]) for row in rows) for place in range(len(_HEAD))]
     lines = [_line(_HEAD, widths), "|" + "|".join("-" * (width + 2) for width in widths) + "|"]
     lines += [_line(row, widths) for row in rows[1:]]
-    told = [f"Study {scores.study}: {len(scores.participants)} participants count, {len(scores.dropped)} do not."]
+    count = counted(len(scores.participants), "participant counts", "participants count")
+    out = len(scores.dropped)
+    told = [f"Study {scores.study}: {count}, {out} {'does' if out == 1 else 'do'} not."]
     told.append(f"Rule: {scores.rule}.")
     told += [f"Left out: {each.participant} ({each.right} of {each.checks} checks right)." for each in scores.dropped]
     lines = [*told, "", *lines, ""]
