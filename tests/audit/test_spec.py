@@ -70,10 +70,12 @@ def test_the_documented_example_runs_and_goes_on(folders: Path) -> None:
 
 def test_one_hopeless_audit_does_not_stop_the_others(folders: Path) -> None:
     text = example().replace('attacks = ["linkage", "own_original"]\nseeds = [0, 1]', 'attacks = ["own_original"]')
-    file = written(folders, text + '\n[[releases]]\nname = "gone"\nprotected = "nowhere"\n')
-    done = run_matrix(read_spec(file), folders / "out")
-    assert [each.result is None for each in done] == [False, True, False]
+    gone = '\n[[releases]]\nname = "gone"\nprotected = "nowhere"\n'
+    locked = '\n[[releases]]\nname = "locked"\nprotected = "by-another-tool"\nkey = "no-key"\n'
+    done = run_matrix(read_spec(written(folders, text + gone + locked)), folders / "out")
+    assert [each.result is None for each in done] == [False, True, True, False]
     assert "not there" in done[1].why
+    assert "key" in done[2].why
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from veilkit.attacks.retrained import start_facts
 from veilkit.audit.result import AuditResult
 from veilkit.audit.run import REPORT, run_audit
 from veilkit.audit.spec import AuditSpec, DatasetSpec, ExpertSpec, MethodSpec, ReleaseSpec
-from veilkit.errors import DataError, DestinationError
+from veilkit.errors import CheckpointError, DataError, DestinationError, KeyFileError
 from veilkit.pipeline.protect import protect
 from veilkit.pipeline.writing import write_atomically
 
@@ -102,7 +102,7 @@ def _audited(spec: AuditSpec, each: Combination, target: Path, workers: int) -> 
             attacks=spec.attacks, draw_seed=each.seed, cache=target / "cache", workers=workers,
             cells=target / "cells", prefix=f"{each.name}.",
         )  # fmt: skip
-    except DataError as error:
+    except (DataError, KeyFileError, CheckpointError) as error:  # what is wrong with this one release
         return Audited(each, None, str(error))
     return Audited(each, result)
 
