@@ -99,8 +99,12 @@ def test_what_was_not_measured_or_is_invalid_is_not_claimed() -> None:
     assert rows({}) == withheld({}) == withheld(CELLS) == []
     broken = copy.deepcopy(CELLS)
     broken[f"inverted/mlp/{JUDGE}"]["invalid"] = ["its loss still fell"]
-    assert set(by_id(CELLS)) - set(by_id(broken)) == {"inverted-transforms", "inverted-noise"}
+    assert set(by_id(CELLS)) - set(by_id(broken)) == {"inverted-transforms"}
     assert withheld(broken) == [f"inverted/mlp/{JUDGE} is INVALID: its loss still fell"]
+    greater = copy.deepcopy(CELLS)
+    greater[f"inverted/opp/{JUDGE}"]["invalid"] = ["its loss still fell"]
+    assert withheld(greater) == []
+    assert by_id(greater)["inverted-transforms"]["note"].endswith("its loss still fell), so at least that much.")
     blind = copy.deepcopy(CELLS)
     blind["utility order"]["gaze"] = {}
     blind["landmarks/blur"] = {"why": "no judge"}
