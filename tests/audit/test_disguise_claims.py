@@ -50,7 +50,8 @@ CELLS: dict[str, Any] = {
     },
     **{f"verified/{name}/{JUDGE}": recognised(TPR[name]) for name in ROWS},
     **{f"inverted/{name}/{JUDGE}": inverted(0.3) for name in CONFIG.inverted},
-    f"order/{JUDGE}": {"opp - mlp": apart(0.2), "mlp - ved": apart(0.1), "ved@0.5 - ved@8": apart(0.03)},
+    f"order/{JUDGE}": {"opp - mlp": apart(0.2), "mlp - ved": apart(0.1), "ved@0.5 - ved@8": apart(0.03),
+                      "mlp@0.5 - mlp@8": apart(0.06)},
     **{f"utility/{name}": judged(9, 12, 0.3) for name in ROWS},
     "utility/ved": judged(4, 6, 0.6),
     "utility order": {
@@ -82,6 +83,7 @@ def test_figures_are_multiples_worst_bounds_ratios_and_shares() -> None:
         "farthest": (1.0, True),
         "inverted-transforms": (5.0, True),  # mlp - ved, of the two the less sure
         "inverted-noise": (-2.0, False),
+        "inverted-noise-mlp": (1.0, True),
         "kept-landmarks": (4.0, True),
         "kept-gaze": (-0.5, False),  # pixelation is the least sure
         "kept-expression": (20.0, True),
@@ -101,6 +103,11 @@ def test_what_was_not_measured_or_is_invalid_is_not_claimed() -> None:
     broken[f"inverted/mlp/{JUDGE}"]["invalid"] = ["its loss still fell"]
     assert set(by_id(CELLS)) - set(by_id(broken)) == {"inverted-transforms"}
     assert withheld(broken) == [f"inverted/mlp/{JUDGE} is INVALID: its loss still fell"]
+    failing = copy.deepcopy(CELLS)
+    for noise in ("ved@8", "mlp@8"):
+        failing[f"inverted/{noise}/{JUDGE}"]["invalid"] = ["its loss still fell"]
+    assert set(by_id(CELLS)) - set(by_id(failing)) == {"inverted-noise-mlp"}  # of ved it fails in any case
+    assert withheld(failing) == [f"inverted/mlp@8/{JUDGE} is INVALID: its loss still fell"]
     greater = copy.deepcopy(CELLS)
     greater[f"inverted/opp/{JUDGE}"]["invalid"] = ["its loss still fell"]
     assert withheld(greater) == []
