@@ -214,7 +214,7 @@ def _kept(cells: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _taught(cells: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A landmark network of disguised faces against those of originals and of blurred faces."""
     taught = {name: cells.get(f"landmarks/{name}", {}) for name in (ORIGINAL, MAIN, "blur")}
-    if not all("mean" in cell for cell in taught.values()):
+    if not all("mean" in cell for cell in taught.values()) or _untaught(cells):
         return []
     note = "; ".join(f"{name_of(name)} {with_interval(cell['mean'], 2)} %" for name, cell in taught.items())
     truth = f"the truth are landmarks of {taught[MAIN]['truth']} on the originals; {note}"
@@ -285,7 +285,16 @@ def withheld(cells: Mapping[str, Any]) -> list[str]:
     """
     order, failed = cells.get(f"order/{JUDGE}", {}), _failed(cells)
     less = dict.fromkeys(_less(pair) for pair in order if _unsure(pair, order, failed))
-    return [f"inverted/{name}/{JUDGE} is INVALID: {failed[name]}" for name in less]
+    reasons = [f"inverted/{name}/{JUDGE} is INVALID: {failed[name]}" for name in less]
+    if _untaught(cells):
+        reasons.append("a landmark network of originals does no better than their mean face: it has learned nothing")
+    return reasons
+
+
+def _untaught(cells: Mapping[str, Any]) -> bool:
+    """Whether even originals teach a landmark network nothing; then others have nothing to be compared with."""
+    original = cells.get(f"landmarks/{ORIGINAL}", {})
+    return "mean" in original and original["mean"][2] >= original["mean face"]
 
 
 def _failed(cells: Mapping[str, Any]) -> dict[str, str]:

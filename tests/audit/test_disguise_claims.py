@@ -116,6 +116,10 @@ def test_what_was_not_measured_or_is_invalid_is_not_claimed() -> None:
     blind["utility order"]["gaze"] = {}
     blind["landmarks/blur"] = {"why": "no judge"}
     assert set(by_id(CELLS)) - set(by_id(blind)) == {"kept-gaze", "taught-original", "taught-blur"}
+    untaught = copy.deepcopy(CELLS)
+    untaught["landmarks/original"]["mean face"] = 4.0
+    assert set(by_id(CELLS)) - set(by_id(untaught)) == {"taught-original", "taught-blur"}
+    assert "has learned nothing" in withheld(untaught)[0]
     promised = copy.deepcopy(CELLS)
     promised["guarantee"]["paper"]["text"] = "17-local differential privacy"
     assert by_id(promised)["paper-guarantee"]["figure"] == 0
