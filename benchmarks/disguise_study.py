@@ -69,8 +69,8 @@ _ORDERS = {
 }
 # A word on why a claim falls short, where it does.
 _WHY = {
-    "inverted-noise-mlp": "its noise drowns its input at each of these scales, so that what is inverted are the face's "
-    "other attributes, which noise on the identity does not touch",
+    "inverted-noise-mlp": "its noise drowns its input at each of these scales, so that what is inverted are the "
+    "face's other attributes, which noise on the identity does not touch",
     "kept-expression": "more than by each control, but over pixelation not surely so with as many people; in no "
     "pixelated face is a face seen, and the judge's commonest answer stands in",
 }
