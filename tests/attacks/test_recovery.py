@@ -112,6 +112,6 @@ def test_without_a_budget_or_enough_people_it_does_not_apply() -> None:
     assert "no budget given" in run_gated(Recovery, learned_target(budget=None)).reason
     few = run_gated(Recovery, learned_target().only(np.arange(8)))
     assert not few.applicable
-    assert "2 people to learn from" in few.reason
+    assert "to learn from there are 2 people" in few.reason
     with pytest.raises(ConfigError, match="watched"):
         Learning(watched=0.0)

@@ -70,7 +70,7 @@ def test_words_that_few_names_have_do_not_pair() -> None:
     assert pair(["anna.jpg"], ["anna_smith.png"], None).how == "nothing"  # it may as well be somebody else
     some = pair(["a.jpg", "b.jpg", "c.jpg"], ["a_blur.png", "b_blur.png", "c-small.png"], None)
     assert dict(some.pairs) == {"a.jpg": "a_blur.png", "b.jpg": "b_blur.png"}
-    assert any("1 of 3 protected pictures belong to no original" in note for note in some.notes)
+    assert any("1 of 3 protected pictures belongs to no original" in note for note in some.notes)
 
 
 def test_hashes_are_asked_for_only_where_nothing_else_pairs() -> None:

@@ -110,7 +110,7 @@ def test_it_goes_on_after_a_break_in_the_same_order(browser, study: Made) -> Non
     page.wait_for_selector("#question[data-ready]")
     waiting = page.get_attribute("#question", "data-code")
     page.reload()
-    assert page.get_by_text("You have answered 3 of 14 questions as later.").is_visible()
+    page.get_by_text("You have answered 3 of 14 questions as later.").wait_for()
     page.click("#continue")
     page.wait_for_selector("#question[data-ready]")
     assert page.get_attribute("#question", "data-code") == waiting
