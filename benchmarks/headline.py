@@ -11,6 +11,7 @@ from typing import Any
 
 import study_cells
 from veilkit.audit.reproduce.all_plan import ENTRIES, FACES, PEOPLE, AllStudyConfig
+from veilkit.audit.reproduce.all_rows import missing_row
 from veilkit.audit.reproduce.all_tables import about, table
 from veilkit.audit.reproduce.pixelfade_plan import OURS, PixelFadeStudyConfig
 from veilkit.audit.reproduce.pixelfade_tables import markdown, with_interval
@@ -34,6 +35,7 @@ def readme(pixelfade: Mapping[str, Any], config: PixelFadeStudyConfig, rows: Map
     if not complete(rows):
         return headline(pixelfade, config)
     kinds = [kind for kind in (PEOPLE, FACES) if any("levels" in row for row in _of(rows, kind).values())]
+    rows = {name: rows.get(name) or missing_row(entry.label, "not measured yet") for name, entry in ENTRIES.items()}
     return "\n\n".join(f"{DATA[kind]}: {about(rows, kind, CONFIG)}\n\n{table(rows, kind)}" for kind in kinds)
 
 

@@ -54,6 +54,7 @@ def test_the_table_of_all_methods_takes_the_place_of_pixelfades_once_it_is_compl
     both = headline.readme(cells, CONFIG, {**rows, **faces})
     assert f"LFW: {headline.CONFIG.faces} people" in both
     assert "| Disguise | not run: no model |" in both
+    assert "| random replacement | not run: not measured yet |" in both
 
 
 def test_published_rows_are_found_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
