@@ -152,7 +152,7 @@ def _recognised(cells: Mapping[str, Any]) -> list[dict[str, Any]]:
         found.append(
             _row(f"tpr-{key}", f"TPR at FPR {key} by {JUDGE}, which took no part in training, as a multiple of the "
                  f"FPR ({MAIN})", value, "<= 3", "x FPR", 3,
-                 f"the judge had a say in when training stopped, on other people; TPR in %: {note}")
+                 f"the judge had a say in the training (see the page); TPR in %: {note}")
         )  # fmt: skip
     key, far = f"{RATES[0]:g}", verified[MAIN]["farthest"]
     found.append(

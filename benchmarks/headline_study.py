@@ -58,7 +58,8 @@ def main() -> None:
         id="headline-rows", claim="Rows of README's tables of all methods, for people and for faces, that were not "
         "measured", figure=len(missing), bar="== 0", unit="rows", data="CUHK03-NP, LFW",
         scale=f"{CONFIG.people} people, {CONFIG.faces} people's faces; {CONFIG.updates} updates of each attacker",
-        seed=CONFIG.seed, command=COMMAND, note=f"not measured yet: {', '.join(missing)}" if missing else f"all {len(ENTRIES)} are there",
+        seed=CONFIG.seed, command=COMMAND,
+        note=f"not measured yet: {', '.join(missing)}" if missing else f"all {len(ENTRIES)} are there",
     )  # fmt: skip
 
 
