@@ -17,7 +17,7 @@ from veilkit.audit.reproduce.pixelfade_plan import OURS, PixelFadeStudyConfig
 from veilkit.audit.reproduce.pixelfade_tables import markdown, with_interval
 from veilkit.methods import METHODS as ALL
 
-NAME, CONFIG = "headline", AllStudyConfig(updates=400, faces=100)
+NAME, CONFIG = "headline", AllStudyConfig(updates=400, faces=200)
 DATA = {PEOPLE: "CUHK03-NP", FACES: "LFW"}
 METHODS = {
     OURS: "`pixelfade`", "paper": "`pixelfade --preset paper`", "released": "`pixelfade --preset released`",

@@ -1,15 +1,16 @@
 """All methods on CUHK03-NP and LFW: what `veilkit reproduce all` computes, and the tables of README that follow.
 
-    VEILKIT_DATA=... python benchmarks/headline_study.py [--model METHOD=FILE ...] [--only ROW ...] [--so-far]
+    VEILKIT_DATA=... python benchmarks/headline_study.py [--only ROW ...] [--protect] [--so-far]
 
 takes hours on two cores; stopped, it goes on with the same command. Needs the research data, and as judges the files
 osnet_x0_25_msmt17.onnx and mobilefacenet.onnx, as benchmarks/controls_table.py does; the general expert is
 models/cuhk03_mobilenetv2.safetensors. Attackers who train a recogniser start from
-models/cuhk03_efficientnet.safetensors (--start), which knows other people of the same cameras. Models
-of methods that learn are looked for in models/, or given by --model; a method without one is listed as not run.
-Releases, audits and rows stay in runs/headline; each row is also kept in benchmarks/results/headline/cells, from
-where another machine goes on. With --only the rows named are computed, with --so-far none: README is written of the
-rows that are there.
+models/cuhk03_efficientnet.safetensors (--start), which knows other people of the same cameras, and of faces from
+models/lfw_faces.safetensors (--face-start), which knows others of LFW. Models of methods that learn are looked for in
+models/, or given by --model; a method without one is listed as not run. Releases, audits and rows stay in
+runs/headline; each row is also kept in benchmarks/results/headline/cells, from where another machine goes on. With
+--only the rows named are computed, with --so-far none: README is written of the rows that are there; --protect makes
+the releases, for benchmarks/audit_matrix.py, and attacks nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from pixelfade_study import NAME as PIXELFADE_NAME
 from study_cells import keep, published, restore
 from veilkit.audit.cache import Cache
 from veilkit.audit.reproduce.all_models import Models
-from veilkit.audit.reproduce.all_plan import ENTRIES, AllStudyConfig
+from veilkit.audit.reproduce.all_plan import ENTRIES, AllStudyConfig, Starts
 from veilkit.audit.reproduce.all_study import AllStudy, Judges
 from veilkit.audit.reproduce.all_tables import report
 from veilkit.datasets.lfw import load_lfw
@@ -42,6 +43,7 @@ from veilkit.experts.registry import Addition, add_expert, expert_names
 COMMAND = "VEILKIT_DATA=... python benchmarks/headline_study.py"
 EXPERT = ROOT / "models" / "cuhk03_mobilenetv2.safetensors"
 START = ROOT / "models" / "cuhk03_efficientnet.safetensors"
+FACE_START = ROOT / "models" / "lfw_faces.safetensors"
 JUDGE, FACE_JUDGE = "osnet-x0.25-msmt17", "mobilefacenet@arcface"
 
 
@@ -50,6 +52,8 @@ def main() -> None:
     restore(arguments.work, NAME, _settings(CONFIG))
     if not arguments.so_far:
         _compute(arguments)
+    if arguments.protect:
+        return
     keep(arguments.work, NAME)
     rows = published_rows()
     put(README, "people", readme(published(PIXELFADE_NAME), PIXELFADE, rows))
@@ -70,9 +74,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--models", type=Path, default=ROOT / "models")
     parser.add_argument("--model", action="append", default=[], metavar="METHOD=FILE")
     parser.add_argument("--start", type=Path, default=START, help="of attackers who train a recogniser")
+    parser.add_argument("--face-start", type=Path, default=FACE_START, help="the same, of faces")
     parser.add_argument("--only", nargs="+", default=[], metavar="ROW", help="as pixelfade or face-blur")
     parser.add_argument("--workers", type=int, default=cores, help="that protect and attack")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--protect", action="store_true", help="make the releases only, and attack nothing")
     parser.add_argument("--so-far", action="store_true", help="write README of what was computed, compute nothing")
     return parser.parse_args()
 
@@ -89,8 +95,11 @@ def _compute(arguments: argparse.Namespace) -> None:
         study = AllStudy(
             load_market1501(data / "cuhk03-np"), load_lfw(data / "lfw"), work, config,
             Judges(str(EXPERT), JUDGE, FACE_JUDGE), Models.of(arguments.models, arguments.model), cache,
-            workers=arguments.workers, start=arguments.start,
+            workers=arguments.workers, starts=Starts(arguments.start, arguments.face_start),
         )  # fmt: skip
+        if arguments.protect:
+            study.protect()
+            return
         rows = study.run()
     (RESULTS / f"{NAME}.md").write_text(report(rows, config), encoding="utf-8")
 

@@ -18,6 +18,7 @@ from veilkit.attacks.embedding_inversion import EmbeddingInversion, InversionCon
 from veilkit.attacks.feature_decoding import DecodingConfig
 from veilkit.attacks.feature_inversion import FeatureDecoding, FeatureMatching, FeatureReconstruction
 from veilkit.attacks.feature_matching import MatchingConfig
+from veilkit.attacks.identity_inversion import IdentityInversion
 from veilkit.attacks.learning import Learning
 from veilkit.attacks.pictures import HeldPictures, Pictures
 from veilkit.attacks.recovery import Recovery, RecoveryConfig, RecoveryWithFeatures
@@ -40,6 +41,7 @@ TINY: dict[str, Callable[[], Attack]] = {
     "recovery": lambda: Recovery(SMALL),
     "recovery_features": lambda: RecoveryWithFeatures(SMALL),
     "embedding_inversion": lambda: EmbeddingInversion(InversionConfig((64,), 1000, Learning(3e-3, 0.2))),
+    "identity_inversion": lambda: IdentityInversion(InversionConfig((64,), 1000, Learning(3e-3, 0.2))),
     "feature_decoder": lambda: FeatureDecoding(DecodingConfig(8, 2, HASTY)),
     "feature_reconstruction": lambda: FeatureReconstruction(DecodingConfig(8, 2, HASTY)),
     "feature_matching": lambda: FeatureMatching(MatchingConfig(steps=40, rate=0.05)),
@@ -139,6 +141,8 @@ def learned_target_of(attack: str, **changes: object) -> AttackTarget:
     changes = {"work": shared_work(), **changes}
     if attack == "embedding_inversion":  # few numbers are soon learned
         changes = {"recogniser": COLOURS, "budget": Budget(updates=400, pictures=200, batch=8), **changes}
+    if attack == "identity_inversion":
+        changes = {"identity": COLOURS, "budget": Budget(updates=400, pictures=200, batch=8), **changes}
     if attack == "feature_decoder":  # few features are soon decoded, as well as they can be
         changes = {"authorised": COLOURS, "budget": BRIEF, **changes}
     if attack == "feature_reconstruction":  # features without any protection

@@ -7,10 +7,12 @@ import pytest
 import torch
 
 from tests.attacks.learned import COLOURS, JUDGE, drawn, learned_target, noise_like
+from tests.attacks.targets import Blind
 from veilkit.attacks import Budget, run_gated
 from veilkit.attacks.attribute_path import AttributePath
 from veilkit.attacks.embedding_inversion import EmbeddingInversion, InversionConfig, train_inverter
 from veilkit.attacks.farthest_match import FarthestMatch
+from veilkit.attacks.identity_inversion import DRAWS, IdentityInversion
 from veilkit.attacks.learning import Learning
 from veilkit.attacks.linkage import Linkage
 from veilkit.errors import ConfigError
@@ -92,3 +94,23 @@ def test_what_is_left_beside_the_identity_is_found_however_the_release_looks() -
     assert values(found)["rank-1"] < 0.2
     assert found.invalid == ()
     assert JUDGE.name == found.details["recogniser"]
+
+
+def test_who_has_stolen_the_model_sees_with_its_eyes_and_makes_lessons_of_its_own() -> None:
+    """Negatives, which a judge who is blind cannot invert; the stolen expert can, and asks for more of them."""
+    images, asked = drawn()[0], set()
+
+    def again(some: torch.Tensor, draw: int) -> torch.Tensor:
+        asked.add(draw)
+        return 1 - some
+
+    attacked = learned_target(
+        1 - images, recogniser=Blind(), identity=COLOURS, protector=again,
+        budget=Budget(updates=400, pictures=200, batch=8),
+    )  # fmt: skip
+    config = InversionConfig((64,), 1000, Learning(3e-3, 0.2))
+    blind, stolen = EmbeddingInversion(config).run(attacked), IdentityInversion(config).run(attacked)
+    assert values(blind)["rank-1"] < 3 * blind.details["chance"]["rank-1"]
+    assert values(stolen)["rank-1"] > 5 * stolen.details["chance"]["rank-1"]
+    assert asked == set(range(DRAWS))
+    assert stolen.details["recogniser"] == COLOURS.name

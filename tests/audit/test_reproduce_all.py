@@ -25,7 +25,7 @@ from veilkit.audit.cache import Cache
 from veilkit.audit.matrix import combinations
 from veilkit.audit.reproduce.all_faces import aligned_folder, chosen_faces
 from veilkit.audit.reproduce.all_models import DEFAULTS, Models
-from veilkit.audit.reproduce.all_plan import ENTRIES, FACES, PEOPLE, AllStudyConfig
+from veilkit.audit.reproduce.all_plan import ENTRIES, FACES, PEOPLE, AllStudyConfig, Starts
 from veilkit.audit.reproduce.all_study import SPEC, AllStudy, Judges
 from veilkit.audit.reproduce.all_tables import report, table
 from veilkit.audit.spec import read_spec
@@ -39,7 +39,7 @@ from veilkit.methods import METHODS
 TINY = AllStudyConfig(
     people=8, queries=1, gallery=2, updates=5, faces=8, shots=2, folds=(1,), finder="whole", side=32,
     attacks=("linkage", "own_original", "jigsaw", "class_linkage"), public_people=4, public_pictures=2,
-    methods=("blur", "patches", "privacyreid", "face-pixelate"),
+    methods=("blur", "patches", "privacyreid", "face-pixelate"), face_attacks=("linkage", "own_original"),
 )  # fmt: skip
 QUICK = {"group": 64, "assembly.steps": 1}
 
@@ -83,7 +83,9 @@ def study(
     judges = Judges("histogram", "histogram", "histogram@whole")
     with Cache(folder / "features.sqlite") as cache:
         faces = None if lfw is None else load_lfw(lfw)
-        yield AllStudy(load_market1501(data), faces, folder, config, judges, models, cache, start=start)
+        yield AllStudy(
+            load_market1501(data), faces, folder, config, judges, models, cache, starts=Starts(start, start)
+        )
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +120,7 @@ def test_one_spec_holds_all_of_it_and_the_audit_command_would_run_the_same(done:
     assert [each.name for each in combinations(spec)] == [
         "people.blur.default.seed0", "people.patches.default.seed0", "faces.face-pixelate.default.seed0",
     ]  # fmt: skip
-    assert spec.attacks == TINY.attacks
+    assert [each.attacks for each in spec.datasets] == [TINY.attacks, TINY.face_attacks]
     assert spec.learn == TINY.updates
     assert spec.methods[2].judge == "histogram@whole"
     assert spec.datasets[0].originals == done[0].resolve() / "originals" / "people"
@@ -151,7 +153,7 @@ def test_a_second_run_computes_nothing_and_another_study_is_refused(
 def test_weights_to_start_from_stand_in_the_spec_and_in_every_row(data: Path, tmp_path: Path) -> None:
     config, start = replace(TINY, methods=("blur",)), Path(tiny_expert_file("mobilenetv2"))
     with study(data, tmp_path / "out", config, Models(tmp_path), None, start) as some:
-        assert some.spec().start == start.resolve()
+        assert some.spec().datasets[0].start == start.resolve()
         some.run()
     held = json.loads((tmp_path / "out" / "cells" / "people.blur.json").read_text())
     assert held["settings"]["start"] == file_sha256(start)

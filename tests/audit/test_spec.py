@@ -43,6 +43,22 @@ def folders(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_a_dataset_may_have_attacks_and_a_start_of_its_own(folders: Path) -> None:
+    text = (
+        'attacks = ["linkage"]\n[[datasets]]\nname = "a"\noriginals = "originals"\nattacks = ["own_original"]\n'
+        f'start = "{tiny_expert_file("mobilenetv2")}"\n[[releases]]\nname = "r"\nprotected = "by-another-tool"\n'
+    )
+    spec = read_spec(written(folders, text))
+    assert spec.datasets[0].start == Path(tiny_expert_file("mobilenetv2"))
+    (done,) = run_matrix(spec, folders / "out")
+    assert done.result is not None
+    assert {each.attack for each in done.result.attacks if each.applicable} == {"own_original"}
+    with pytest.raises(UsageError, match="no attack 'ownoriginal'"):
+        read_spec(written(folders, text.replace("own_original", "ownoriginal")))
+    with pytest.raises(CheckpointError):
+        run_matrix(read_spec(written(folders, text.replace("start = ", 'start = "missing.safetensors" #'))), folders)
+
+
 def test_the_documented_example_runs_and_goes_on(folders: Path) -> None:
     file = written(folders, example())
     spec = read_spec(file)

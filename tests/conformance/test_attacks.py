@@ -26,6 +26,7 @@ TAKEN_AWAY = {
     Need.MASKS: "masks",
     Need.DECODER: "decoder",
     Need.NEUTRAL: "neutral",
+    Need.IDENTITY: "identity",
 }
 
 

@@ -10,6 +10,7 @@ from veilkit.attacks.farthest_match import FarthestMatch
 from veilkit.attacks.feature_inversion import FeatureDecoding, FeatureMatching, FeatureReconstruction
 from veilkit.attacks.gated import Trial, run_gated
 from veilkit.attacks.identify import Identification
+from veilkit.attacks.identity_inversion import IdentityInversion
 from veilkit.attacks.jigsaw import Jigsaw
 from veilkit.attacks.linkage import Linkage
 from veilkit.attacks.mean_image import MeanImage
@@ -40,6 +41,7 @@ _ALL: tuple[type[Attack], ...] = (
     Recovery,
     RecoveryWithFeatures,
     EmbeddingInversion,
+    IdentityInversion,
     FeatureDecoding,
     FeatureMatching,
     FeatureReconstruction,

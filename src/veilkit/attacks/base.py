@@ -40,6 +40,7 @@ class Need(StrEnum):
     MASKS = "masks"
     DECODER = "decoder"
     NEUTRAL = "one identity for everybody"
+    IDENTITY = "own identity expert"
 
 
 NO_BUDGET = "no budget given"
@@ -59,6 +60,7 @@ LACKING = {
     Need.MASKS: "it is not known where the people stand in the originals",
     Need.DECODER: "no decoder of this release is at hand",
     Need.NEUTRAL: "the protection cannot be run with one and the same identity for everybody",
+    Need.IDENTITY: "the protection injects no identity, or its model is not at hand",
 }
 
 
@@ -76,7 +78,8 @@ class AttackTarget:
     again under fresh keys. authorised: the expert for whom the release was made. masks: of the originals.
     work: a folder for states of training, which are taken up again there; without one they are lost.
     decoder: the secret half of a reversible protection, for who has stolen it; it needs no budget.
-    neutral: the protection with one and the same identity for everybody, where it injects identities.
+    neutral: the protection with one and the same identity for everybody, where it injects identities. identity: the
+    expert by which it tells whose to replace, for who has stolen its model.
     start: weights that attackers who train a recogniser start from, a backbone file or a whole Re-ID network
     (safetensors), whose backbone they take over; without any they start from scratch.
 
@@ -100,6 +103,7 @@ class AttackTarget:
     decoder: Undo | None = None
     clean_features: NDArray[np.float32] | None = None
     neutral: Oracle | None = None
+    identity: Embedder | None = None
     start: Path | None = None
 
     def lacks(self, need: Need) -> bool:
@@ -116,6 +120,7 @@ class AttackTarget:
             Need.MASKS: self.masks is None,
             Need.DECODER: self.decoder is None,
             Need.NEUTRAL: self.neutral is None,
+            Need.IDENTITY: self.identity is None,
         }
         return absent.get(need, False)
 

@@ -1,15 +1,21 @@
-"""A method run again under fresh keys, for attackers who average several protections of one picture."""
+"""A method run again by an attacker: under fresh keys, or with one identity for everybody."""
 
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from veilkit.errors import ConfigError
+from veilkit.attacks import Oracle
+from veilkit.audit.cells import as_json
+from veilkit.configs import as_dict
+from veilkit.errors import CheckpointError, ConfigError, UsageError
 from veilkit.methods import METHODS, Method, bind
+from veilkit.methods.disguise import Disguise
+from veilkit.methods.disguise_view import neutral
 from veilkit.pipeline.manifest import Manifest
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch
@@ -17,22 +23,48 @@ from veilkit.types import ImageBatch
 _AHEAD = 4  # draws made together, so that quick pictures do not leave the expert's slots empty
 
 
-def method_of(manifest: Manifest | None) -> Method[Any] | None:
-    """The method that a manifest names, to be run again; None where that cannot be done from a manifest alone.
+def method_of(manifest: Manifest | None, model: Path | None = None) -> Method[Any] | None:
+    """The method that a manifest names, to be run again; None where that cannot be done with what is at hand.
 
-    It can where each picture is protected by itself, another key gives another result, and nothing was learned.
+    It can where each picture is protected by itself, another key gives another result, and what was learned is in the
+    file `model`; raises where that file has nothing to do with the release.
     """
-    if manifest is None or manifest.method not in METHODS:
+    kind = None if manifest is None or manifest.method not in METHODS else METHODS[manifest.method]
+    if model is not None and (kind is None or not kind.learns):
+        who = (
+            "of which no method with a model is known" if kind is None else f"which {kind.name} made, without a model"
+        )
+        raise UsageError(f"{model.name} cannot belong to this release, {who}: leave it out")
+    if manifest is None or kind is None or kind.mixes or kind.calibrates or kind.unpaired or not kind.random:
         return None
-    kind = METHODS[manifest.method]
-    if kind.mixes or kind.learns or kind.calibrates or kind.unpaired or not kind.random:
-        return None
+    if kind.learns:
+        return None if model is None else _learned(kind, model, manifest)
     if manifest.expert_sha256 is not None:
         return None
     try:
         return kind.configured(settings=manifest.config)
     except ConfigError:  # written by another version, or by hand
         return None
+
+
+def _learned(kind: type[Method[Any]], model: Path, manifest: Manifest) -> Method[Any]:
+    """The method in a model file under the settings of a release; raises unless the release was made by it."""
+    method, said = kind.load(model), manifest.config
+    own = method.public_config()
+    if own["model"] != said.get("model"):
+        raise CheckpointError(
+            f"{model.name} is not the model that made the release: it is {own['model'][:12]}, but the manifest names "
+            f"{str(said.get('model'))[:12]}"
+        )
+    fields = as_dict(method.config)
+    changed = {name: value for name, value in said.items() if name in fields and own[name] != value}
+    try:
+        method = method.reconfigured(None, changed)
+    except UsageError as error:
+        raise CheckpointError(f"{model.name} cannot be run as the release was made: {error}") from None
+    if as_json(method.public_config()) != said:
+        raise CheckpointError(f"{model.name} cannot be run as the release was made: its manifest has other settings")
+    return method
 
 
 class Again:
@@ -48,7 +80,7 @@ class Again:
 
     def __call__(self, images: Tensor, draw: int) -> Tensor:
         """Images (N, 3, H, W) in [0, 1] to protected ones, under the key of this draw."""
-        names = [hashlib.sha256(image.contiguous().numpy().tobytes()).hexdigest() for image in images]
+        names = _names(images)
         if any((name, draw) not in self._made for name in names):
             self._make(images, names, range(draw, draw + _AHEAD))
         return torch.stack([self._made[name, draw] for name in names])
@@ -61,3 +93,23 @@ class Again:
         assert protected is not None
         keys = [(name, draw) for draw in draws for name in names]
         self._made = dict(zip(keys, protected, strict=True))  # earlier draws are not asked for again
+
+
+def one_identity(method: Method[Any] | None, seed: int) -> Oracle | None:
+    """The method with one identity for everybody, who all go by one name; None where it injects no identity."""
+    if not isinstance(method, Disguise):
+        return None
+    alike = neutral(method)
+    rng = bind(Randomness.from_seed(seed).child("one identity"), alike)
+
+    def protect(images: Tensor) -> Tensor:
+        made = alike.protect(ImageBatch(images, tuple(_names(images)), ("everybody",) * len(images)), rng=rng).images
+        assert made is not None
+        return made
+
+    return protect
+
+
+def _names(images: Tensor) -> list[str]:
+    """Of pictures, by their pixels."""
+    return [hashlib.sha256(image.contiguous().numpy().tobytes()).hexdigest() for image in images]

@@ -71,7 +71,8 @@ def run_matrix(spec: AuditSpec, out: str | Path, *, workers: int = 1) -> tuple[A
 
 def audits(spec: AuditSpec, out: str | Path, *, workers: int = 1) -> Iterator[Audited]:
     """The audits of a spec, one after the other, each as soon as it is made; files as `run_matrix` says."""
-    start_facts(spec.start)  # wrong weights are told before anything is protected
+    for start in (spec.start, *(dataset.start for dataset in spec.datasets)):
+        start_facts(start)  # wrong weights are told before anything is protected
     target = Path(out).resolve()
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -81,25 +82,32 @@ def audits(spec: AuditSpec, out: str | Path, *, workers: int = 1) -> Iterator[Au
         yield _audited(spec, each, target, workers)
 
 
+def released(each: Combination, out: str | Path, *, workers: int = 1) -> Path:
+    """The release that a combination audits; what a method makes is made now, below `out`, where it is not there."""
+    source, dataset = each.source, each.dataset
+    if isinstance(source, ReleaseSpec):
+        return source.protected
+    folder = Path(out).resolve() / "releases" / f"{dataset.name}.{source.name}.seed{each.seed}"
+    protect(
+        dataset.originals, folder, source.method, preset=source.preset, settings=source.settings, seed=each.seed,
+        labels=dataset.labels, model=source.model, workers=0 if workers == 1 else workers,
+    )  # fmt: skip
+    return folder
+
+
 def _audited(spec: AuditSpec, each: Combination, target: Path, workers: int) -> Audited:
     source, dataset = each.source, each.dataset
     try:
-        if isinstance(source, MethodSpec):
-            folder = target / "releases" / f"{dataset.name}.{source.name}.seed{each.seed}"
-            protect(
-                dataset.originals, folder, source.method, preset=source.preset, settings=source.settings,
-                seed=each.seed, labels=dataset.labels, model=source.model, workers=0 if workers == 1 else workers,
-            )  # fmt: skip
-            key = None
-            seed: int | None = each.seed
-        else:
-            folder, key, seed = source.protected, source.key, source.seed
+        folder = released(each, target, workers=workers)
+        key, seed = (source.key, source.seed) if isinstance(source, ReleaseSpec) else (None, each.seed)
         result = run_audit(
             dataset.originals, folder, key=key, seed=seed, expert=source.expert or each.expert.expert,
             judge=source.judge or each.expert.judge, labels=dataset.labels, boxes=dataset.boxes,
             unseen=dataset.unseen, held_out=dataset.held_out, student=source.student, decoder=source.decoder,
-            out=target / "audits" / each.name, learn=spec.learn, budget=spec.budget, start=spec.start,
-            attacks=spec.attacks, draw_seed=each.seed, cache=target / "cache", workers=workers,
+            model=source.model,
+            out=target / "audits" / each.name, learn=spec.learn, budget=spec.budget,
+            start=dataset.start or spec.start, attacks=dataset.attacks or spec.attacks,
+            draw_seed=each.seed, cache=target / "cache", workers=workers,
             cells=target / "cells", prefix=f"{each.name}.",
         )  # fmt: skip
     except (DataError, KeyFileError, CheckpointError) as error:  # what is wrong with this one release

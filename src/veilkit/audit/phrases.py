@@ -61,6 +61,11 @@ PHRASES: dict[str, Phrase] = {
         "An attacker whose network learned on other people how protection moves embeddings guesses the original's; "
         "by {value} of the guesses{interval} {judge} finds the very original",
     ),
+    "identity_inversion": Phrase(
+        "Identities inverted with the stolen model",
+        "An attacker who has stolen the protection's model, and learned with its own identity expert how it moves "
+        "identities, guesses the original's; by {value} of the guesses{interval} that expert finds the very original",
+    ),
     "feature_decoder": _undone(
         "Pictures decoded from features",
         "who holds the authorised recogniser",

@@ -20,7 +20,7 @@ class AuditPlan:
 
     attacks: names of those to make. budget: of attackers who learn, None for none; why_none: why there is none, where
     one was asked for. people: at most so many are measured, None for all. start: weights that those who train a
-    recogniser start from.
+    recogniser start from. model: of the protection, for who can run it or has stolen it.
     """
 
     originals: Path
@@ -38,6 +38,7 @@ class AuditPlan:
     held_out: Path | None = None
     student: Recogniser = None
     decoder: Path | None = None
+    model: Path | None = None
     budget: Budget | None = None
     why_none: str = ""
     start: Path | None = None

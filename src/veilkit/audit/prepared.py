@@ -26,7 +26,7 @@ from veilkit.attacks.base import LACKING, SMALL_BUDGET
 from veilkit.attacks.foreground import foreground
 from veilkit.attacks.learning import digest
 from veilkit.attacks.retrained import Retrained, start_facts
-from veilkit.audit.again import Again, method_of
+from veilkit.audit.again import Again, method_of, one_identity
 from veilkit.audit.cache import Cache
 from veilkit.audit.extra import Extra, gather
 from veilkit.audit.image_scores import image_scores
@@ -39,7 +39,10 @@ from veilkit.audit.unpaired_measure import LEFT_OUT, NO_PAIRS, class_similarity
 from veilkit.audit.unpaired_subject import UnpairedSubject, load_unpaired
 from veilkit.errors import UsageError
 from veilkit.experts import Embedder
+from veilkit.methods.base import Method
 from veilkit.methods.decoder import Decoder
+from veilkit.methods.disguise import Disguise
+from veilkit.methods.disguise_view import OwnIdentity
 from veilkit.pipeline.decoding import decoder_for
 from veilkit.pipeline.recovery_folders import finished_manifest
 from veilkit.rng import Randomness
@@ -100,6 +103,11 @@ class Prepared:
         return None if plan.decoder is None else decoder_for(finished_manifest(plan.protected), plan.decoder)
 
     @cached_property
+    def method(self) -> Method[Any] | None:
+        """The protection, where it can be run again under other keys."""
+        return method_of(self.subject.manifest, self.plan.model)
+
+    @cached_property
     def unpaired(self) -> UnpairedSubject | None:
         """What a synthetic release is asked; None for any other."""
         plan = self.plan
@@ -151,7 +159,7 @@ class Prepared:
     @cached_property
     def target(self) -> AttackTarget:
         """What the attacks on paired releases are given."""
-        subject, plan, method = self.subject, self.plan, method_of(self.subject.manifest)
+        subject, plan, method = self.subject, self.plan, self.method
         target = AttackTarget(
             rng=self.rng,
             protected=subject.protected,
@@ -161,6 +169,8 @@ class Prepared:
             recogniser=self.judge,
             decoder=None if self.stolen is None else self.stolen.recover,
             protector=None if method is None else Again(method, plan.draw_seed),
+            neutral=one_identity(method, plan.draw_seed),
+            identity=OwnIdentity(method) if isinstance(method, Disguise) else None,
         )
         if plan.budget is None:
             return target
@@ -222,8 +232,10 @@ class Prepared:
             facts |= start_facts(plan.start)
         if Need.DECODER in attack.needs:
             facts["decoder"] = None if self.stolen is None else self.stolen.sha256
-        if Need.PROTECTOR in attack.needs and self.subject.manifest is not None:
+        if {Need.PROTECTOR, Need.NEUTRAL, Need.IDENTITY} & attack.needs and self.subject.manifest is not None:
             facts["protection"] = [self.subject.manifest.method, self.subject.manifest.config]
+            if plan.model is not None:
+                facts["runs again"] = self.method is not None
         return facts
 
     def _unpaired_digest(self) -> str:

@@ -69,6 +69,7 @@ def run_audit(
     held_out: str | Path | None = None,
     student: str | Path | Embedder | None = None,
     decoder: str | Path | None = None,
+    model: str | Path | None = None,
     out: str | Path | None = None,
     show_originals: bool = False,
     learn: int | None = None,
@@ -93,6 +94,7 @@ def run_audit(
     pictures of the training people, which were not trained on; one of pictures of other people, by default those of
     the originals who have no class; and a recogniser trained on the release.
     decoder: of a release that was made by a reversible method, for the attacker who stole it.
+    model: that the release was made with, for attackers who run the protection themselves, or have stolen it.
     out: PROTECTED.audit by default; features are kept in its folder cache, so that a stopped audit goes on.
     cache: a folder for features in place of that, which audits of one set of originals may share.
     learn: updates that each attacker who trains a network, or optimises pictures, may spend; None leaves them out.
@@ -144,6 +146,7 @@ def run_audit(
         held_out=_path(held_out),
         student=student,
         decoder=_path(decoder),
+        model=_path(model),
         budget=None if learn is None else Budget(updates=learn, seed=draw_seed),
         start=_path(start),
         draw_seed=draw_seed,

@@ -48,7 +48,10 @@ class _Part(BaseModel):
 
 
 class DatasetSpec(_Part):
-    """Originals, and who is in them. unseen, held_out: for synthetic releases."""
+    """Originals, and who is in them. unseen, held_out: for synthetic releases.
+
+    attacks, start: on these pictures, in place of the spec's.
+    """
 
     name: Name
     originals: Path
@@ -56,12 +59,14 @@ class DatasetSpec(_Part):
     boxes: Path | None = None
     unseen: Path | None = None
     held_out: Path | None = None
+    attacks: tuple[str, ...] | None = None
+    start: Path | None = None
 
 
 class ReleaseSpec(_Part):
     """A folder of protected pictures that is there. dataset: which originals, where the spec has several.
 
-    expert, judge: of this release alone, in place of those of [[experts]].
+    expert, judge: of this release alone, in place of those of [[experts]]. model: that it was made with.
     """
 
     name: Name
@@ -69,6 +74,7 @@ class ReleaseSpec(_Part):
     dataset: Name | None = None
     key: Path | None = None
     seed: int | None = None
+    model: Path | None = None
     decoder: Path | None = None
     student: Path | None = None
     expert: str | None = None
@@ -180,7 +186,8 @@ def _check(spec: AuditSpec, file: Path) -> None:
             wrong.append(f"method {method.name}: {error}")
     if wrong:
         raise ConfigError(f"{file.name} is no audit spec: {'; '.join(wrong)}. See docs/audit.md")
-    wanted_attacks(spec.attacks)
+    for attacks in (spec.attacks, *(dataset.attacks for dataset in spec.datasets)):
+        wanted_attacks(attacks)
 
 
 def _resolved(spec: AuditSpec, root: Path) -> AuditSpec:

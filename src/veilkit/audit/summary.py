@@ -11,7 +11,7 @@ from veilkit.types import Role, Score
 
 SEEN = "What the eye still sees"
 _UNDOING = ("jigsaw", "unmix", "recovery", "recovery_features", "averaging", "stolen_decoder", "feature_decoder",
-            "feature_matching", "embedding_inversion")  # fmt: skip
+            "feature_matching", "embedding_inversion", "identity_inversion")  # fmt: skip
 _WITH_ORIGINALS = ("stock_recogniser", "linkage")  # the judge's rate on the originals says what could be found
 _TOLD = (*_UNDOING, "retrained", "identification", *_WITH_ORIGINALS, "farthest_match", "attribute_path",
          "own_original")  # fmt: skip

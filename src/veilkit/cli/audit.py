@@ -76,6 +76,12 @@ Decoder = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="The release's secret decoder, as an attacker has it who stole it."),
 ]
+Model = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="The model that the release was made with, for attackers who run the protection."
+    ),
+]
 Out = Annotated[
     Path | None, typer.Option(help="Folder for audit.json, report.html and audit.md.", show_default="PROTECTED.audit")
 ]
@@ -129,6 +135,7 @@ def audit(
     held_out: HeldOut = None,
     student: Student = None,
     decoder: Decoder = None,
+    model: Model = None,
     out: Out = None,
     show_originals: ShowOriginals = False,
     learn: Learn = None,
@@ -155,8 +162,8 @@ def audit(
     if spec is not None:
         given = {
             "ORIGINALS": originals, "--key": key, "--seed": seed, "--expert": expert, "--judge": judge,
-            "--unseen": unseen, "--held-out": held_out, "--student": student, "--decoder": decoder, "--learn": learn,
-            "--budget": budget, "--start": start, "--attack": attacks, "--boxes": boxes,
+            "--unseen": unseen, "--held-out": held_out, "--student": student, "--decoder": decoder, "--model": model,
+            "--learn": learn, "--budget": budget, "--start": start, "--attack": attacks, "--boxes": boxes,
             "--labels": None if labels == "auto" else labels, "--draw-seed": draw_seed or None,
         }  # fmt: skip
         if extra := [name for name, value in given.items() if value is not None]:
@@ -183,6 +190,7 @@ def audit(
         held_out=held_out,
         student=student,
         decoder=decoder,
+        model=model,
         out=out,
         show_originals=show_originals,
         learn=learn,

@@ -229,6 +229,11 @@ class Disguise(FaceMethod[DisguiseConfig]):
         unknown = self.config.consistent and person is None and face.number == 0
         return Changed(paste(picture, made, matrix, mask), SWAPPED, NOBODY if unknown else "")
 
+    def identity_of(self, picture: Tensor, face: FoundFace) -> Tensor | None:
+        """(1, D) who a face of a picture (3, H, W) is to the model's experts; None where it cannot be aligned."""
+        matrix = self._alignment(face)
+        return None if isinstance(matrix, str) else self._identity_of(self._crop(picture, matrix))
+
     def guarantee(self) -> Guarantee:
         """What the channel claims and proves, and that it is not about the whole picture."""
         claimed = self.channel.guarantee()

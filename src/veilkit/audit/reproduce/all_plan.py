@@ -19,8 +19,14 @@ PEOPLE: Final = "people"
 POOL: Final = "pool"
 FACES: Final = "faces"
 Data = Literal["people", "pool", "faces"]
+_OF_FACES = ("faces", "shots", "folds", "finder", "side", "face_attacks")
+_OF_BOTH = ("updates", "seed")
 _CHOICES = ("methods",)  # each has a row of its own
 _LEARNERS = ("recovery", "feature_decoder", "averaging", "identification", "retrained")
+_ON_FACES = (
+    "stock_recogniser", "linkage", "farthest_match", "own_original", "mean_image", "attribute_path", "recovery",
+    "embedding_inversion", "averaging", "identification", "retrained", "identity_inversion",
+)  # fmt: skip
 _OTHERS = ("stock_recogniser", "linkage", "own_original", "mean_image", "jigsaw", "unmix", "stolen_decoder")
 
 
@@ -78,7 +84,8 @@ class AllStudyConfig:
     on whom methods that are bound to the general expert are calibrated.
 
     faces, shots: people of LFW's test `folds` with at least two pictures, and pictures of each. finder: of the faces,
-    which are cut to `side` pixels. methods: rows of `ENTRIES` to compute, all where none is named.
+    which are cut to `side` pixels. face_attacks: on them, for whom no recogniser is authorised.
+    methods: rows of `ENTRIES` to compute, all where none is named.
     """
 
     people: int = 200
@@ -93,6 +100,7 @@ class AllStudyConfig:
     folds: tuple[int, ...] = (8, 9, 10)
     finder: str = "dlib"
     side: int = 128
+    face_attacks: tuple[str, ...] = _ON_FACES
     methods: tuple[str, ...] = ()
     seed: int = 0
 
@@ -100,6 +108,7 @@ class AllStudyConfig:
         for name in self.methods:
             _ = ENTRIES[name]
         wanted_attacks(self.attacks)
+        wanted_attacks(self.face_attacks)
         if min(self.people, self.faces) < 2 * FEWEST:
             raise ConfigError(
                 f"people and faces must be at least {2 * FEWEST}, half to teach attackers and half to be attacked, "
@@ -116,15 +125,30 @@ class AllStudyConfig:
         return tuple(name for name in ENTRIES if not self.methods or name in self.methods)
 
 
-def study_settings(
-    config: AllStudyConfig, expert: Embedder, judge: Embedder, face_judge: str, start: Path | None = None
-) -> dict[str, Any]:
-    """All that the rows depend on, besides pictures and models. More rows may be added.
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """Public weights from which attackers start who train a recogniser of people, or of faces; None for scratch."""
 
-    start: as in `run_audit`; weights that nobody can start from are refused.
+    people: Path | None = None
+    faces: Path | None = None
+
+    def resolved(self) -> Starts:
+        """By whole paths: in a spec, paths start from its folder."""
+        return Starts(*(None if each is None else each.resolve() for each in (self.people, self.faces)))
+
+
+def study_settings(
+    config: AllStudyConfig, expert: Embedder, judge: Embedder, face_judge: str, starts: Starts
+) -> dict[str, dict[str, Any]]:
+    """For each table all that its rows depend on, besides pictures and models. More rows may be added.
+
+    Weights that nobody can start from are refused.
     """
     shared = {name: value for name, value in asdict(config).items() if name not in _CHOICES}
+    people = {name: value for name, value in shared.items() if name not in _OF_FACES}
+    faces = {name: shared[name] for name in (*_OF_FACES, *_OF_BOTH)}
     return {
-        **shared, "expert": expert.info.fingerprint, "judge": judge.info.fingerprint, "face judge": face_judge,
-        **start_facts(start),
+        PEOPLE: {**people, "expert": expert.info.fingerprint, "judge": judge.info.fingerprint,
+                 **start_facts(starts.people)},
+        FACES: {**faces, "face judge": face_judge, **start_facts(starts.faces)},
     }  # fmt: skip

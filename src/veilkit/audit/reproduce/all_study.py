@@ -11,11 +11,20 @@ from typing import Any
 from veilkit.attacks import Budget
 from veilkit.audit.cache import Cache
 from veilkit.audit.cells import CellFiles, as_json
-from veilkit.audit.matrix import Audited, audits
+from veilkit.audit.matrix import Audited, audits, combinations, released
 from veilkit.audit.reproduce.all_faces import aligned_folder, chosen_faces
 from veilkit.audit.reproduce.all_measures import faces_kept, features_attacked, searched
 from veilkit.audit.reproduce.all_models import Models
-from veilkit.audit.reproduce.all_plan import ENTRIES, FACES, PEOPLE, POOL, AllStudyConfig, Entry, study_settings
+from veilkit.audit.reproduce.all_plan import (
+    ENTRIES,
+    FACES,
+    PEOPLE,
+    POOL,
+    AllStudyConfig,
+    Entry,
+    Starts,
+    study_settings,
+)
 from veilkit.audit.reproduce.all_rows import Row, attacked_row, audited_row, missing_row
 from veilkit.audit.reproduce.cells import Cells, refuse_others
 from veilkit.audit.reproduce.study_parts import chosen_people, few_of_each, laid_out
@@ -67,7 +76,7 @@ class Judges:
 class AllStudy:
     """Rows of both tables. Nothing is computed before `run`, nor twice. faces: None where there are no pictures.
 
-    start: weights that attackers who train a recogniser start from.
+    starts: weights that attackers who train a recogniser start from.
     """
 
     def __init__(
@@ -81,13 +90,13 @@ class AllStudy:
         cache: Cache,
         *,
         workers: int = 1,
-        start: Path | None = None,
+        starts: Starts | None = None,
     ) -> None:
         self.folder, self.config, self.judges, self.models = folder.resolve(), config, judges.resolved(), models
         self._data, self._faces, self._cache, self._workers = data, faces, cache, workers
-        self._start = None if start is None else start.resolve()
+        self._starts = (starts or Starts()).resolved()
         self._expert, self._judge = load_expert(judges.expert), load_expert(judges.judge)
-        self._settings = as_json(study_settings(config, self._expert, self._judge, judges.face, self._start))
+        self._settings = as_json(study_settings(config, self._expert, self._judge, judges.face, self._starts))
         self._rng = Randomness.from_seed(config.seed).child("all methods")
         self._rows = CellFiles(self.folder / "cells")
 
@@ -111,6 +120,13 @@ class AllStudy:
                 progress.advance(1, name)
         return self.rows()
 
+    def protect(self) -> tuple[Path, ...]:
+        """The releases of all rows, made and not attacked; `run` finds them there."""
+        self.models.check(self.config.wanted)
+        return tuple(
+            released(each, self.folder / MATRIX_FOLDER, workers=self._workers) for each in combinations(self.spec())
+        )
+
     def rows(self) -> dict[str, Row]:
         """The rows that are there, in the tables' order; raises where one belongs to another study."""
         found = {}
@@ -118,7 +134,7 @@ class AllStudy:
             held = self._rows.read(_cell(name))
             if held is None:
                 continue
-            refuse_others(self._rows.file(_cell(name)), held["settings"], self._settings)
+            refuse_others(self._rows.file(_cell(name)), held["settings"], self._settings[ENTRIES[name].table])
             found[name] = held["result"]
         return found
 
@@ -127,13 +143,26 @@ class AllStudy:
         methods = tuple(self._method(name) for name in self._runnable if not ENTRIES[name].features)
         used = {method.dataset for method in methods}
         datasets = tuple(
-            DatasetSpec(name=name, originals=self._originals(name), labels="folder" if name == FACES else "market")
+            DatasetSpec(
+                name=FACES,
+                originals=self._originals(FACES),
+                labels="folder",
+                attacks=self.config.face_attacks,
+                start=self._starts.faces,
+            )
+            if name == FACES
+            else DatasetSpec(
+                name=name,
+                originals=self._originals(name),
+                labels="market",
+                attacks=self.config.attacks,
+                start=self._starts.people,
+            )
             for name in (PEOPLE, POOL, FACES)
             if name in used
         )
         spec = AuditSpec(
-            datasets=datasets, methods=methods, attacks=self.config.attacks, learn=self.config.updates,
-            start=self._start, seeds=(self.config.seed,),
+            datasets=datasets, methods=methods, learn=self.config.updates, seeds=(self.config.seed,),
             experts=(ExpertSpec(expert=self.judges.expert, judge=self.judges.judge),),
         )  # fmt: skip
         write_atomically(self.folder / SPEC, spec_text(spec, self.folder).encode(), self.folder)
@@ -238,11 +267,11 @@ class AllStudy:
         config = self.config
         public = few_of_each(first_people(self._data.train, config.public_people), config.public_pictures)
         with Progress(1, "calibrating") as progress:
-            cells = Cells(self.folder, self._settings, progress)
+            cells = Cells(self.folder, self._settings[PEOPLE], progress)
             return float(cells.get("spread", lambda: {"spread": spread_of_split(self._expert, public)})["spread"])
 
     def _keep(self, name: str, row: Row) -> None:
-        held = {"cell": _cell(name), "settings": self._settings, "result": as_json(row)}
+        held = {"cell": _cell(name), "settings": self._settings[ENTRIES[name].table], "result": as_json(row)}
         self._rows.write(_cell(name), held)
 
 

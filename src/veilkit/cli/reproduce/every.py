@@ -17,6 +17,12 @@ FacesOption = Annotated[
 FaceJudge = Annotated[
     str, typer.Option(help="Recogniser of faces that attacks with, and the view of a crop that it is used to.")
 ]
+FaceStart = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="As --start, for the attacker who trains a recogniser of faces.", show_default="scratch"
+    ),
+]
 ModelsFolder = Annotated[Path, typer.Option(help="Folder in which fitted models are looked for.")]
 ModelFiles = Annotated[
     list[str] | None,
@@ -34,6 +40,7 @@ def every(
     models: ModelsFolder = Path("models"),
     model: ModelFiles = None,
     start: Start = None,
+    face_start: FaceStart = None,
     settings: Settings = None,
     workers: Annotated[int, typer.Option(min=1, help="Processes that protect and attack.")] = 1,
     threads: Threads = 1,
@@ -47,7 +54,7 @@ def every(
 
     from veilkit.audit.cache import Cache
     from veilkit.audit.reproduce.all_models import Models
-    from veilkit.audit.reproduce.all_plan import AllStudyConfig
+    from veilkit.audit.reproduce.all_plan import AllStudyConfig, Starts
     from veilkit.audit.reproduce.all_study import AllStudy, Judges
     from veilkit.audit.reproduce.all_tables import report
     from veilkit.configs import parse_settings, with_settings
@@ -63,7 +70,7 @@ def every(
     with Cache(out / "features.sqlite") as cache:
         study = AllStudy(
             parts, portraits, out, config, Judges(expert, judge, face_judge), given, cache, workers=workers,
-            start=start,
+            starts=Starts(start, face_start),
         )  # fmt: skip
         text = report(study.run(), config)
     write_atomically(out / "report.md", text.encode(), out)
