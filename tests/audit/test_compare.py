@@ -89,6 +89,15 @@ def test_other_originals_or_another_judge_are_not_comparable() -> None:
     assert any(note.startswith("d is not compared search by search") for note in found.notes)
 
 
+def test_where_pictures_are_missing_their_numbers_are_told() -> None:
+    own = attacked("own_original", Level.L0, 0.1, 0.06, 0.2)
+    whole, part = result_of(own), result_of(own, originals="9" * 64)
+    part = replace(part, originals=replace(part.originals, pictures=whole.originals.pictures - 1))
+    (told,) = compare([("a", whole), ("b", part)]).audits[1].apart
+    count = whole.originals.pictures
+    assert told == f"other originals, or not all of them ({count} and {count - 1} pictures)"
+
+
 def test_other_updates_are_told_however_they_were_chosen() -> None:
     own = attacked("own_original", Level.L0, 0.1, 0.06, 0.2)
     plain_config = result_of(own).config

@@ -122,8 +122,10 @@ def compare(audits: Sequence[tuple[str, AuditResult]], thresholds: Thresholds | 
 
 def not_comparable(first: AuditResult, other: AuditResult) -> tuple[str, ...]:
     """Why the numbers of two audits do not belong side by side; empty where they do."""
+    counts = first.originals.pictures, other.originals.pictures
+    fewer = "" if counts[0] == counts[1] else f", or not all of them ({counts[0]} and {counts[1]} pictures)"
     checks = {
-        "other originals": first.originals.sha256 != other.originals.sha256,
+        f"other originals{fewer}": first.originals.sha256 != other.originals.sha256,
         "another expert": (first.expert.sha256, first.expert.flip) != (other.expert.sha256, other.expert.flip),
         "another judge": (first.judge.sha256, first.judge.flip) != (other.judge.sha256, other.judge.flip),
         "other searches": (first.queries, first.gallery, first.cameras_used)

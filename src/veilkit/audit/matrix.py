@@ -106,7 +106,7 @@ def _audited(spec: AuditSpec, each: Combination, target: Path, workers: int) -> 
             unseen=dataset.unseen, held_out=dataset.held_out, student=source.student, decoder=source.decoder,
             model=source.model,
             out=target / "audits" / each.name, learn=spec.learn, budget=spec.budget,
-            start=dataset.start or spec.start, attacks=dataset.attacks or spec.attacks,
+            start=dataset.start or spec.start, attacks=spec.attacks if dataset.attacks is None else dataset.attacks,
             draw_seed=each.seed, cache=target / "cache", workers=workers,
             cells=target / "cells", prefix=f"{each.name}.",
         )  # fmt: skip
