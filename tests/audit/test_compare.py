@@ -92,7 +92,9 @@ def test_other_originals_or_another_judge_are_not_comparable() -> None:
 def test_where_pictures_are_missing_their_numbers_are_told() -> None:
     own = attacked("own_original", Level.L0, 0.1, 0.06, 0.2)
     whole, part = result_of(own), result_of(own, originals="9" * 64)
-    part = replace(part, originals=replace(part.originals, pictures=whole.originals.pictures - 1))
+    part = dataclasses.replace(
+        part, originals=dataclasses.replace(part.originals, pictures=whole.originals.pictures - 1)
+    )
     (told,) = compare([("a", whole), ("b", part)]).audits[1].apart
     count = whole.originals.pictures
     assert told == f"other originals, or not all of them ({count} and {count - 1} pictures)"
