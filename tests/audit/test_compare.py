@@ -16,7 +16,7 @@ from tests.audit.pages import check_page
 from tests.audit.results import attacked, result_of
 from veilkit.audit import run_audit
 from veilkit.audit.compare import compare, read_audits
-from veilkit.audit.compare_report import as_html, as_json, as_markdown, write_comparison
+from veilkit.audit.compare_report import as_html, as_json, as_markdown, leak, write_comparison
 from veilkit.audit.pareto import pareto_front
 from veilkit.audit.thresholds import Thresholds
 from veilkit.audit.verdict import Grade
@@ -193,3 +193,12 @@ def test_audit_is_a_plain_command_as_before(tmp_path: Path) -> None:
     first, second = done.stdout.splitlines()[:2]
     assert first.startswith("ALARM (unchanged): 12 of 12")  # what no verdict says better comes before all of them
     assert second.startswith("L0 (ignorant): BROKEN.")
+
+
+def test_what_a_weak_attacker_found_is_shown_and_not_compared() -> None:
+    gates = {"gates": {"metric": "rank-1", "on originals": 0.4}}
+    weak = attacked("recovery", Level.L1, 0.3, 0.2, 0.4, invalid=("its training was stopped early",))
+    weak = dataclasses.replace(weak, details={**weak.details, **gates})
+    found = compare([("a", result_of(weak)), ("b", result_of(attacked("recovery", Level.L1, 0.1, 0.06, 0.2)))])
+    assert leak(found.audits[0].attack("recovery")) == "at least 30.0 % (20.0–40.0)"
+    assert found.levels[1].left_out == ("recovery",)

@@ -288,7 +288,9 @@ def test_tables_tell_invalid_from_not_applicable_and_from_not_run() -> None:
     assert lines[2].startswith("| none (originals) | 90.0 [80.0, 100.0] | 70.0 [60.0, 80.0] | expert |")
     assert "| FRO | not run: needs a model |" in lines[3]
     assert "| 50.0 [40.0, 60.0] | 30.0 | expert; 90.0 [80.0, 100.0] |" in lines[4]
-    assert "12.5 [10.0, 20.0] (recovery, chance 1.0) †" in lines[4]
+    assert "| 12.5 [10.0, 20.0] (recovery, chance 1.0) †" in lines[4]
+    weak = {**blurred, "levels": {**blurred["levels"], "L0": level(found={**hit, "at least": True})}}
+    assert "| ≥ 12.5 [10.0, 20.0] (recovery, chance 1.0) |" in table({"blur": weak}, PEOPLE)
     assert "50.0 [40.0, 60.0] (memorisation AUC, chance 50.0)" in lines[4]
     assert lines[4].endswith("| INVALID (retrained) | not attacked |")
     blurred["levels"]["L3"] = level(**{"not made": {"stolen_decoder": "no decoder of this release is at hand"}})

@@ -15,9 +15,11 @@ from veilkit.audit.levels import level_verdicts
 from veilkit.audit.overview import rests_on
 from veilkit.audit.remedies import for_invalid, needed
 from veilkit.audit.result import Tallies, Tally
+from veilkit.audit.summary import summarise
 from veilkit.audit.tallies import tallied_difference
 from veilkit.audit.thresholds import Thresholds, grade, over_chance, read_thresholds
 from veilkit.audit.verdict import Grade
+from veilkit.audit.wording import phrase_of
 from veilkit.errors import ConfigError
 from veilkit.types import Evidence, Level, Role, Score
 
@@ -86,6 +88,44 @@ def test_a_level_is_as_bad_as_its_worst_valid_attack() -> None:
     assert first.attacks[-1].grade is Grade.NO_VERDICT
     assert first.worst is not None
     assert first.worst.attack == "linkage"
+
+
+WEAK = ("its training was stopped early: the loss fell",)
+
+
+def tried(evidence: Evidence) -> Evidence:
+    """The same, whose gates were run."""
+    return replace(evidence, details={**evidence.details, "gates": {"metric": "rank-1", "on originals": 0.4}})
+
+
+def test_what_a_weak_attacker_found_is_a_leak_of_at_least_so_much() -> None:
+    result = summarise(result_of(
+        attacked("own_original", Level.L0, 0.06, 0.03, 0.09),
+        tried(attacked("recovery", Level.L1, 0.3, 0.2, 0.4, invalid=WEAK)),
+        tried(attacked("retrained", Level.L2, 0.3, 0.2, 0.4, invalid=(*WEAK, "on independent noise it scores 9%"))),
+        attacked("feature_decoder", Level.L3, 0.3, 0.2, 0.4, invalid=("its gates could not be run",)),
+        people=200,
+    ))  # fmt: skip
+    _, l1, l2, l3 = level_verdicts(result, Thresholds())
+    assert (l1.grade, l2.grade, l3.grade) == (Grade.SERIOUS, Grade.NO_VERDICT, Grade.NO_VERDICT)
+    assert "30.0 %" in l1.text
+    assert "A stronger attacker of this kind finds no less than that: its training was stopped early" in l1.text
+    assert l1.worst is not None
+    assert l1.worst.invalid == WEAK
+    assert l1.needs == {"more updates (--learn)": ("recovery",)}
+    assert "gave no verdict" not in l1.aside
+    told = {finding.title: finding for finding in result.summary}
+    shown = told[phrase_of("recovery").title]
+    assert shown.figure == "≥ 30.0 %"
+    assert shown.invalid == ()
+    assert "not safe" in shown.text
+    assert told[phrase_of("retrained").title].invalid
+    assert rests_on(replace(result, verdicts=(l1, l2, l3)))["Attacks"].startswith("3 made, 0 passed their gates")
+
+
+def test_a_weak_attacker_who_may_have_guessed_gets_no_verdict() -> None:
+    result = result_of(tried(attacked("recovery", Level.L1, 0.08, 0.05, 0.4, invalid=WEAK)))
+    assert level_verdicts(result, Thresholds())[1].grade is Grade.NO_VERDICT
 
 
 def test_what_was_not_attacked_or_is_invalid_gets_no_verdict() -> None:

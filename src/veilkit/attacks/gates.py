@@ -14,6 +14,8 @@ from veilkit.errors import ConfigError
 from veilkit.metrics import clopper_pearson
 from veilkit.types import Score
 
+IN_NOISE = "on independent noise"
+"""What the reason begins with where an attack finds people who are not there: then nothing it finds counts."""
 _ROUNDING = 1e-6
 _SURE = 0.999  # a sound attack must not be called invalid by one unlucky draw in twenty
 _WIDEN = 3.2905 / 1.9600  # from a 95 % to a 99.9 % interval of a normal distribution
@@ -39,7 +41,7 @@ def scores_chance(found: Score, chance: float, people: int) -> str | None:
     high = max(found.value + _WIDEN * (high - found.value), exact.high)
     if low <= chance <= high:
         return None
-    return f"on independent noise it scores {found.value:.2%} where only chance, {chance:.2%}, is left"
+    return f"{IN_NOISE} it scores {found.value:.2%} where only chance, {chance:.2%}, is left"
 
 
 def beats_mean_image(recovered: float, baseline: float, metric: str) -> str | None:

@@ -18,7 +18,7 @@ from veilkit.audit.pareto import pareto_front
 from veilkit.audit.result import AuditResult, read_audit
 from veilkit.audit.tallies import tallied_difference
 from veilkit.audit.thresholds import Thresholds
-from veilkit.audit.verdict import AttackVerdict, Grade, LevelVerdict
+from veilkit.audit.verdict import AttackVerdict, LevelVerdict
 from veilkit.errors import DataError, UsageError
 from veilkit.types import Level, Score
 
@@ -163,7 +163,7 @@ def _level(level: Level, audits: Sequence[Compared]) -> LevelComparison:
 
 
 def _valid(verdict: AttackVerdict | None) -> bool:
-    return verdict is not None and verdict.grade is not Grade.NO_VERDICT and verdict.over_chance is not None
+    return verdict is not None and not verdict.invalid and verdict.over_chance is not None
 
 
 def _notes(rows: Sequence[Compared]) -> list[str]:

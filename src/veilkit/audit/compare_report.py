@@ -17,7 +17,7 @@ from veilkit.audit.page import environment
 from veilkit.audit.plane import Point, plane_figure
 from veilkit.audit.result import AuditResult
 from veilkit.audit.thresholds import Thresholds, chosen_thresholds
-from veilkit.audit.verdict import KNOWS, AttackVerdict, LevelVerdict
+from veilkit.audit.verdict import KNOWS, AttackVerdict, Grade, LevelVerdict
 from veilkit.audit.wording import percent, points
 from veilkit.configs import as_dict
 from veilkit.errors import DestinationError
@@ -89,12 +89,12 @@ def leak(verdict: AttackVerdict | None) -> str:
     """A leak as a cell: value, interval and chance."""
     if verdict is None:
         return "not made"
-    if verdict.invalid:
+    if verdict.grade is Grade.NO_VERDICT:
         return "no verdict (gates failed)"
     ends = (
         "" if verdict.low is None or verdict.high is None else f" ({100 * verdict.low:.1f}–{100 * verdict.high:.1f})"
     )
-    return percent(verdict.value) + ends
+    return ("at least " if verdict.invalid else "") + percent(verdict.value) + ends
 
 
 def change(score: Score | None) -> str:

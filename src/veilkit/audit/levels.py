@@ -9,7 +9,7 @@ from veilkit.audit.remedies import for_invalid, for_missing, together, why_missi
 from veilkit.audit.result import AuditResult
 from veilkit.audit.thresholds import Thresholds, grade, over_chance
 from veilkit.audit.verdict import ORDER, AttackVerdict, Grade, LevelVerdict
-from veilkit.audit.wording import found, percent, sentence
+from veilkit.audit.wording import found, percent, sentence, unproven
 from veilkit.metrics import clopper_pearson
 from veilkit.types import Evidence, Level, Score
 
@@ -32,7 +32,7 @@ def attack_verdict(result: AuditResult, evidence: Evidence, thresholds: Threshol
     scored = found(evidence)
     assert scored is not None
     score, chance = scored
-    if evidence.invalid:
+    if unproven(evidence):
         found_grade = Grade.NO_VERDICT
     elif chance is None:
         found_grade = Grade.UNCLEAR
@@ -70,8 +70,8 @@ def _verdict(
     missing = {each.attack: each.reason for each in tried if not each.applicable}
     counted = [each for each in attacks if each.counts]
     worst = min((each.grade for each in counted), key=ORDER.index, default=Grade.NOT_ATTACKED)
-    failed = [each for each in made if each.invalid]
-    needs = [(each.attack, for_invalid(each)) for each in failed]
+    failed = [each for each in made if unproven(each)]
+    needs = [(each.attack, for_invalid(each)) for each in made if each.invalid]
     needs += [(attack, for_missing(attack, reason)) for attack, reason in missing.items()]
     needs += [(each.attack, "more people") for each in counted if each.grade is Grade.UNCLEAR]
     if worst.graded:

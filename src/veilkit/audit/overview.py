@@ -8,7 +8,7 @@ from veilkit.attacks import ATTACKS, Need
 from veilkit.audit.plane import Point
 from veilkit.audit.result import DIFFERENCE, AuditResult
 from veilkit.audit.thresholds import Thresholds
-from veilkit.audit.verdict import KNOWS, AttackVerdict, Grade
+from veilkit.audit.verdict import KNOWS, AttackVerdict
 from veilkit.audit.wording import counted, percent
 from veilkit.configs import with_settings
 from veilkit.types import Score
@@ -58,7 +58,7 @@ def thresholds_of(result: AuditResult) -> Thresholds:
 def rests_on(result: AuditResult) -> dict[str, str]:
     """What the verdicts stand on, by name."""
     judged = [each for level in result.verdicts for each in level.attacks]
-    valid = sum(each.grade is not Grade.NO_VERDICT for each in judged)
+    valid = sum(not each.invalid for each in judged)
     missing = sum(len(level.not_attacked) for level in result.verdicts)
     clean = result.score("judge", "raw-raw", "rank-1")
     people = "people not known" if result.people is None else counted(result.people, "person", "people")

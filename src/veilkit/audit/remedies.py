@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from veilkit.attacks import ATTACKS
 from veilkit.attacks.base import NO_BUDGET, NO_PAIRS_KNOWN, SMALL_BUDGET, Need
 from veilkit.attacks.division import TOO_FEW
+from veilkit.attacks.gates import IN_NOISE
 from veilkit.attacks.retrained import SCRATCH, Retrained
 from veilkit.audit.unpaired_measure import LEFT_OUT
 from veilkit.audit.verdict import LevelVerdict
@@ -29,7 +30,7 @@ def for_invalid(evidence: Evidence) -> str:
         return _MORE
     if "originals are not at hand" in reasons:
         return _PAIRS
-    if "on independent noise" in reasons:
+    if IN_NOISE in reasons:
         return _FAULT
     if not learns or "where nothing is protected" not in reasons:
         return _JUDGE

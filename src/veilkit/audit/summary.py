@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from veilkit.audit.result import DIFFERENCE, AuditResult, Finding
-from veilkit.audit.wording import found, interval, percent, phrase_of, points, sentence
+from veilkit.audit.wording import at_least, found, interval, percent, phrase_of, points, sentence, unproven
 from veilkit.types import Role, Score
 
 SEEN = "What the eye still sees"
@@ -56,10 +56,11 @@ def _attacked(result: AuditResult, attack: str) -> Finding | None:
     clean = result.score("judge", "raw-raw", "rank-1") if attack in _WITH_ORIGINALS else None
     if clean is not None:
         text += f" On the originals it finds {percent(clean.value)}."
-    if attack in _UNDOING and not evidence.invalid and chance is not None and (score.low or 0.0) > chance:
+    if attack in _UNDOING and not unproven(evidence) and chance is not None and (score.low or 0.0) > chance:
         text += " This protection is not safe."
     marks = {"chance": chance, "originals": None if clean is None else clean.value}
-    return finding(phrase_of(attack).title, score, text, marks, evidence.invalid)
+    told = finding(phrase_of(attack).title, score, text, marks, unproven(evidence))
+    return replace(told, figure=f"≥ {told.figure}") if at_least(evidence) else told
 
 
 def _utility(result: AuditResult) -> Finding | None:

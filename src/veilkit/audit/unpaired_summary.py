@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from veilkit.audit.result import OTHER_CLASS, SAME_CLASS, AuditResult, Finding
 from veilkit.audit.summary import conclusive_first, finding, seen
-from veilkit.audit.wording import headline, interval, judge_name, percent
+from veilkit.audit.wording import headline, interval, judge_name, no_less, percent, unproven
 from veilkit.types import Evidence
 
 _SIGNALS = {"student": "a student of the release", "labels": "the soft labels", "set": "the synthetic pictures alone"}
@@ -40,9 +40,11 @@ def _linkage(result: AuditResult) -> Finding | None:
         f"pictures stands for {percent(score.value)} of the time{interval(score)}. "
         f"Blind guessing names {percent(chance)}."
     )
-    if not evidence.invalid and score.low is not None and score.low > chance:
+    if not unproven(evidence) and score.low is not None and score.low > chance:
         text += " Pseudonyms of classes do not hide who they are."
-    return finding("Classes linked to people", score, text, {"chance": chance}, evidence.invalid)
+    return finding(
+        "Classes linked to people", score, text + no_less(evidence), {"chance": chance}, unproven(evidence)
+    )
 
 
 def _memorised(result: AuditResult) -> Finding | None:
@@ -56,7 +58,9 @@ def _memorised(result: AuditResult) -> Finding | None:
         "training picture than to any of equally many pictures of people who were not trained on. "
         f"Where nothing is memorised that is {percent(chance)}."
     )
-    return finding("Training pictures memorised", score, text, {"chance": chance}, evidence.invalid)
+    return finding(
+        "Training pictures memorised", score, text + no_less(evidence), {"chance": chance}, unproven(evidence)
+    )
 
 
 def _member(result: AuditResult, question: str) -> Finding | None:
@@ -65,7 +69,7 @@ def _member(result: AuditResult, question: str) -> Finding | None:
     made = {signal: each for signal, each in tried.items() if each is not None and each.applicable}
     if not made:
         return None
-    chosen = next((signal for signal, each in made.items() if not each.invalid), next(iter(made)))
+    chosen = next((signal for signal, each in made.items() if not unproven(each)), next(iter(made)))
     evidence = made.pop(chosen)
     found = headline(evidence, "AUC")
     assert found is not None
@@ -75,8 +79,8 @@ def _member(result: AuditResult, question: str) -> Finding | None:
     text += f" in {percent(score.value)} of such pairs{interval(score)}; blind guessing in {percent(chance)}."
     if question == "picture" and "other people" in score.note:
         text += " The others are pictures of other people, so that it may be the person who was found."
-    text += _others(made.items())
-    return finding(title, score, text, {"chance": chance}, evidence.invalid)
+    text += no_less(evidence) + _others(made.items())
+    return finding(title, score, text, {"chance": chance}, unproven(evidence))
 
 
 def _others(made: Iterable[tuple[str, Evidence]]) -> str:
@@ -84,7 +88,7 @@ def _others(made: Iterable[tuple[str, Evidence]]) -> str:
     for signal, evidence in made:
         if (found := headline(evidence, "AUC")) is not None:
             told.append(
-                f"with {_SIGNALS[signal]} {percent(found[0].value)}{' (INVALID)' if evidence.invalid else ''}"
+                f"with {_SIGNALS[signal]} {percent(found[0].value)}{' (INVALID)' if unproven(evidence) else ''}"
             )
     return f" Likewise {' and '.join(told)}." if told else ""
 

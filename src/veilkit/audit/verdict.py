@@ -22,7 +22,7 @@ class Grade(StrEnum):
 
     @property
     def graded(self) -> bool:
-        """Whether an attack stands behind it that passed its gates."""
+        """Whether an attack stands behind it that passed its gates, or found something though it failed them."""
         return self not in (Grade.NO_VERDICT, Grade.NOT_ATTACKED)
 
     @property
@@ -49,7 +49,8 @@ class AttackVerdict:
     value, low, high, chance: of its headline `metric`, a rate or an area in [0, 1]. over_chance: how much of the way
     from chance (0) to certainty (1) it goes, clipped to [0, 1]; None where chance is not known. unprotected: the same
     where nothing is protected, as its gates found. counts: whether it takes part in its level's grade; where a person
-    stands does not tell who it is.
+    stands does not tell who it is. invalid: gates that it failed; where it is graded all the same, it found at least
+    so much.
     """
 
     attack: str
@@ -70,7 +71,7 @@ class AttackVerdict:
 
 @dataclass(frozen=True, slots=True)
 class LevelVerdict:
-    """What the attackers of one level got. grade: the worst of the attacks that passed their gates.
+    """What the attackers of one level got. grade: the worst of the attacks that show anything.
 
     text: what can be concluded. aside: what else must be known with it. needs: what would give more verdicts, and to
     which attacks. not_attacked: attacks that were not made, and why.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from veilkit.attacks import ATTACKS, UNPAIRED_ATTACKS
+from veilkit.attacks.gates import IN_NOISE
 from veilkit.audit.phrases import PHRASES, Phrase
 from veilkit.audit.result import AuditResult
 from veilkit.types import Evidence, Score
@@ -81,6 +82,32 @@ def found(evidence: Evidence | None) -> tuple[Score, float | None] | None:
     return score, evidence.details.get("chance", {}).get(score.metric)
 
 
+def at_least(evidence: Evidence) -> bool:
+    """Whether an attack that failed its gates found something for sure all the same.
+
+    Gates guard against good news from weak attackers. What a weak one has found is a leak, and a stronger one finds
+    no less. Only who finds people in noise as well, or could not be tried, has shown nothing.
+    """
+    scored = found(evidence)
+    if not evidence.invalid or scored is None or not evidence.details.get("gates"):
+        return False
+    score, chance = scored
+    sound = not any(reason.startswith(IN_NOISE) for reason in evidence.invalid)
+    return sound and chance is not None and score.low is not None and score.low > chance
+
+
+def unproven(evidence: Evidence) -> tuple[str, ...]:
+    """Why nothing may be concluded from what an attack found, or nothing."""
+    return () if at_least(evidence) else evidence.invalid
+
+
+def no_less(evidence: Evidence) -> str:
+    """That a stronger attacker finds as much at least, and why; nothing where that is not so (`at_least`)."""
+    if not at_least(evidence):
+        return ""
+    return f" A stronger attacker of this kind finds no less than that: {'; '.join(evidence.invalid)}."
+
+
 def sentence(result: AuditResult, evidence: Evidence) -> str:
     """An attack's headline in plain language, with its interval and chance. It must have a score."""
     scored = found(evidence)
@@ -91,4 +118,5 @@ def sentence(result: AuditResult, evidence: Evidence) -> str:
     text = phrase.text.format(
         value=percent(score.value), interval=interval(score), judge=name[0].lower() + name[1:], Judge=name
     )
-    return text + (f". Blind guessing {phrase.blind} {percent(chance)}." if chance is not None else ".")
+    text += f". Blind guessing {phrase.blind} {percent(chance)}." if chance is not None else "."
+    return text + no_less(evidence)

@@ -83,7 +83,7 @@ def _level(verdict: LevelVerdict) -> Row:
         "found": None
         if worst is None
         else {"attack": worst.attack, "metric": worst.metric, "value": [worst.value, worst.low, worst.high],
-              "chance": worst.chance, "grade": str(worst.grade)},
+              "chance": worst.chance, "grade": str(worst.grade), "at least": bool(worst.invalid)},
         "invalid": {each.attack: list(each.invalid) for each in verdict.attacks
                     if each.grade is Grade.NO_VERDICT and each.attack not in ASIDE},
         "not made": {attack: why for attack, why in verdict.not_attacked.items() if why != LEFT_OUT},

@@ -44,7 +44,8 @@ def about(rows: Rows, kind: str, config: AllStudyConfig) -> str:
     parts = [_WHO[kind].format(config=config) + f"; files read back, seed {config.seed}; 95 % intervals over people."]
     parts += [
         _KEPT[kind],
-        "Leak: of the attacks of a level that passed their gates, the one that gets farthest from chance, in %; "
+        "Leak: of the attacks of a level that passed their gates, the one that gets farthest from chance, in %, or "
+        "one that failed them for being too weak and found more all the same (≥: a stronger one finds no less); "
         f"judge: {ran.get('judge', 'none yet')}.",
         f"Attackers who learn had {config.updates} updates and half of the people, and are scored on the others.",
         "INVALID: all attacks of the level failed their gates, which proves nothing; †: some did.",
@@ -108,7 +109,8 @@ def _leak(level: Mapping[str, Any]) -> str:
         metric = "" if found["metric"].startswith("rank") else f" {found['metric']}"
         chance = "" if found["chance"] is None else f", chance {100 * found['chance']:.1f}"
         others = " †" if level["invalid"] else ""
-        return f"{percent(found['value'])} ({found['attack']}{metric}{chance}){others}"
+        least = "≥ " if found.get("at least") else ""
+        return f"{least}{percent(found['value'])} ({found['attack']}{metric}{chance}){others}"
     if level["invalid"]:
         return f"INVALID ({', '.join(level['invalid'])})"
     return "not applicable" if level["not made"] else "not attacked"
