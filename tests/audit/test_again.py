@@ -12,12 +12,17 @@ from tests.audit.folders import plain
 from tests.methods.anonymisers import tiny_model_file
 from tests.methods.disguises import TINY, tiny_disguise_file, tiny_model
 from tests.methods.experts import tiny_expert_file
-from veilkit.audit.again import Again, method_of, one_identity
+from veilkit.audit.again import NO_MODEL, Again, method_of, one_identity
+from veilkit.audit.command import command
+from veilkit.audit.matrix import run_matrix
 from veilkit.audit.run import run_audit
-from veilkit.errors import CheckpointError, UsageError
+from veilkit.audit.spec import read_spec
+from veilkit.errors import CheckpointError
 from veilkit.experts import load_expert
+from veilkit.experts.digest import file_sha256
 from veilkit.methods.disguise import Disguise
 from veilkit.methods.disguise_view import OwnIdentity
+from veilkit.methods.pixelfade import PixelFade
 from veilkit.pipeline.manifest import read_manifest
 from veilkit.pipeline.protect import protect
 from veilkit.rng import Randomness
@@ -83,10 +88,31 @@ def test_a_wrong_model_is_refused(release: Path, tmp_path: Path) -> None:
     changed = manifest.model_copy(update={"config": {**manifest.config, "batch": 99}})
     with pytest.raises(CheckpointError, match="cannot be run as the release was made"):
         method_of(changed, MODEL)
-    with pytest.raises(UsageError, match="which blur made, without a model"):
+    with pytest.raises(CheckpointError, match="which blur made, without a model"):
         method_of(manifest.model_copy(update={"method": "blur"}), MODEL)
-    with pytest.raises(UsageError, match="leave it out"):
+    with pytest.raises(CheckpointError, match="leave it out"):
         method_of(None, MODEL)
+    reversible = manifest.model_copy(update={"method": "privacyreid"})
+    with pytest.raises(CheckpointError):  # even where it would not be run
+        method_of(reversible, Path(tiny_model_file()))
+    with pytest.raises(CheckpointError):
+        method_of(reversible, tmp_path / "missing.safetensors")
+
+
+def test_a_calibrated_method_may_name_its_model_in_a_spec_and_a_wrong_one_costs_one_audit(tmp_path: Path) -> None:
+    plain(tmp_path / "originals", people=8)
+    calibrated = tmp_path / "pixelfade.safetensors"
+    PixelFade.configured(settings={"expert": tiny_expert_file(), "spread": 1.0, "steps": 2}).save(calibrated)
+    protect(tmp_path / "originals", tmp_path / "blurred", "blur", seed=0, labels="folder")
+    (tmp_path / "audit.toml").write_text(
+        'attacks = ["own_original", "averaging"]\n[[datasets]]\nname = "people"\noriginals = "originals"\n'
+        f'[[releases]]\nname = "blurred"\nprotected = "blurred"\nseed = 0\nmodel = "{MODEL}"\n'
+        f'[[methods]]\nname = "faded"\nmethod = "pixelfade"\nmodel = "{calibrated}"\n'
+    )
+    blurred, faded = run_matrix(read_spec(tmp_path / "audit.toml"), tmp_path / "out")
+    assert blurred.result is None
+    assert "without a model" in blurred.why
+    assert faded.result is not None, faded.why
 
 
 @pytest.mark.slow
@@ -97,6 +123,10 @@ def test_an_audit_with_the_model_makes_the_attacks_that_need_it(release: Path, t
     originals = release.parent / "originals"
     without = {each.attack: each for each in run_audit(originals, release, **options).attacks}
     assert not any(without[name].applicable for name in wanted)
-    held = {each.attack: each for each in run_audit(originals, release, model=MODEL, **options).attacks}
+    assert all(NO_MODEL in without[name].reason for name in wanted)
+    result = run_audit(originals, release, model=MODEL, **options)
+    assert result.config["model_sha256"] == file_sha256(MODEL)
+    assert "--model MODEL" in command(result)
+    held = {each.attack: each for each in result.attacks}
     assert all(held[name].applicable for name in wanted)
     assert held["identity_inversion"].details["recogniser"] == "disguise-identity"

@@ -55,6 +55,8 @@ def test_a_dataset_may_have_attacks_and_a_start_of_its_own(folders: Path) -> Non
     assert {each.attack for each in done.result.attacks if each.applicable} == {"own_original"}
     with pytest.raises(UsageError, match="no attack 'ownoriginal'"):
         read_spec(written(folders, text.replace("own_original", "ownoriginal")))
+    with pytest.raises(ConfigError, match="attacks is empty"):
+        read_spec(written(folders, text.replace('"own_original"', "")))
     with pytest.raises(CheckpointError):
         run_matrix(read_spec(written(folders, text.replace("start = ", 'start = "missing.safetensors" #'))), folders)
 

@@ -46,7 +46,7 @@ class IdentityInversion(EmbeddingInversion):
         assert target.protector is not None
         assert division.victims.protected is not None
         public, expert = division.public, target.identity
-        again = [protected_again(public.originals, target.protector, draw, expert) for draw in range(DRAWS)]
+        again = protected_again(public.originals, target.protector, expert)
         seen = np.concatenate([public.protected.features(expert), *again])
         truth = np.tile(public.originals.features(expert), (DRAWS + 1, 1))
         people: NDArray[np.int64] = np.tile(public.people, DRAWS + 1)
@@ -58,10 +58,11 @@ class IdentityInversion(EmbeddingInversion):
         return super().clean_bound(replace(target, recogniser=target.identity))
 
 
-def protected_again(pictures: Pictures, protector: Protector, draw: int, expert: Embedder) -> Features:
-    """(N, D) what an expert sees in pictures protected under another key, 8-bit as in a release."""
-    features = np.empty((len(pictures), expert.dim), dtype=np.float32)
+def protected_again(pictures: Pictures, protector: Protector, expert: Embedder) -> Features:
+    """(DRAWS, N, D) what an expert sees in pictures protected under other keys, 8-bit as in a release."""
+    features = np.empty((DRAWS, len(pictures), expert.dim), dtype=np.float32)
     for part, images in pictures.batches():
-        made: torch.Tensor = (protector(images, draw).clamp(0, 1) * 255).round() / 255
-        features[part] = HeldPictures(made).features(expert)
+        for draw in range(DRAWS):  # all draws of a batch: a protector may make several at once
+            made: torch.Tensor = (protector(images, draw).clamp(0, 1) * 255).round() / 255
+            features[draw, part] = HeldPictures(made).features(expert)
     return features

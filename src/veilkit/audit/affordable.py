@@ -13,6 +13,7 @@ from veilkit.audit.engine import FORMAT, Place, holds
 from veilkit.audit.plan import AuditPlan
 from veilkit.audit.prepared import Prepared
 from veilkit.audit.spending import Choice, choose, learners_among, measure_costs
+from veilkit.methods.disguise import Disguise
 
 CELL = "budget"
 _CHOICE = TypeAdapter(Choice)
@@ -22,6 +23,7 @@ def affordable(prepared: Prepared, place: Place, seconds: float) -> Choice:
     """The choice for this time, read where it was made before for the same inputs; otherwise costs are measured."""
     files = place.files.open()
     facts = {**prepared.facts(CELL), "seconds": seconds, "attacks": sorted(prepared.plan.attacks)}
+    facts["runs again"] = prepared.method is not None
     facts |= {"expert": prepared.expert.info.fingerprint, "judge": prepared.judge.info.fingerprint}
     held = files.read(place.name(CELL))
     if held is not None and holds(held, facts):
@@ -35,7 +37,12 @@ def affordable(prepared: Prepared, place: Place, seconds: float) -> Choice:
         measure_costs(subject, prepared.expert, prepared.judge),
         pictures=len(subject.protected),
         people=None if subject.people is None else len(np.unique(subject.people)),
-        learners=learners_among(prepared.plan.attacks, paired=subject.originals is not None),
+        learners=learners_among(
+            prepared.plan.attacks,
+            paired=subject.originals is not None,
+            again=prepared.method is not None,
+            identity=isinstance(prepared.method, Disguise),
+        ),
     )
     result: dict[str, Any] = as_json(choice.facts)
     files.write(place.name(CELL), {"format": FORMAT, "cell": CELL, "facts": as_json(facts), "result": result})

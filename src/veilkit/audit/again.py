@@ -20,6 +20,7 @@ from veilkit.pipeline.manifest import Manifest
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch
 
+NO_MODEL = "the model that it was made with is not at hand"
 _AHEAD = 4  # draws made together, so that quick pictures do not leave the expert's slots empty
 
 
@@ -27,18 +28,21 @@ def method_of(manifest: Manifest | None, model: Path | None = None) -> Method[An
     """The method that a manifest names, to be run again; None where that cannot be done with what is at hand.
 
     It can where each picture is protected by itself, another key gives another result, and what was learned is in the
-    file `model`; raises where that file has nothing to do with the release.
+    file `model`; raises CheckpointError where that file has nothing to do with the release.
     """
     kind = None if manifest is None or manifest.method not in METHODS else METHODS[manifest.method]
-    if model is not None and (kind is None or not kind.learns):
+    if model is not None and (kind is None or not (kind.learns or kind.calibrates)):
         who = (
             "of which no method with a model is known" if kind is None else f"which {kind.name} made, without a model"
         )
-        raise UsageError(f"{model.name} cannot belong to this release, {who}: leave it out")
-    if manifest is None or kind is None or kind.mixes or kind.calibrates or kind.unpaired or not kind.random:
+        raise CheckpointError(f"{model.name} cannot belong to this release, {who}: leave it out")
+    if manifest is None or kind is None:
+        return None
+    learned = None if model is None else _of_release(kind, model, manifest)
+    if kind.mixes or kind.calibrates or kind.unpaired or not kind.random:
         return None
     if kind.learns:
-        return None if model is None else _learned(kind, model, manifest)
+        return None if learned is None else _as_released(learned, manifest, model)
     if manifest.expert_sha256 is not None:
         return None
     try:
@@ -47,23 +51,39 @@ def method_of(manifest: Manifest | None, model: Path | None = None) -> Method[An
         return None
 
 
-def _learned(kind: type[Method[Any]], model: Path, manifest: Manifest) -> Method[Any]:
-    """The method in a model file under the settings of a release; raises unless the release was made by it."""
-    method, said = kind.load(model), manifest.config
-    own = method.public_config()
-    if own["model"] != said.get("model"):
+def wants_model(manifest: Manifest | None) -> bool:
+    """Whether a release could be made again if its model were at hand."""
+    kind = None if manifest is None or manifest.method not in METHODS else METHODS[manifest.method]
+    return kind is not None and kind.learns and kind.random and not (kind.mixes or kind.unpaired)
+
+
+def _of_release(kind: type[Method[Any]], model: Path, manifest: Manifest) -> Method[Any]:
+    """The method in a model file; raises where its fingerprint is not the one that the release names."""
+    method = kind.load(model)
+    try:
+        own = method.public_config().get("model")
+    except ConfigError as error:  # an expert of its training is missing
+        raise CheckpointError(f"{model.name} cannot be run here: {error}") from None
+    said = manifest.config.get("model")
+    if own != said:
         raise CheckpointError(
-            f"{model.name} is not the model that made the release: it is {own['model'][:12]}, but the manifest names "
-            f"{str(said.get('model'))[:12]}"
+            f"{model.name} is not the model that made the release: it is {str(own)[:12]}, but the manifest names "
+            f"{str(said)[:12]}"
         )
+    return method
+
+
+def _as_released(method: Method[Any], manifest: Manifest, model: Path | None) -> Method[Any]:
+    """The same under the settings of a release; raises where it cannot be run under them."""
+    name, said, own = "the model" if model is None else model.name, manifest.config, method.public_config()
     fields = as_dict(method.config)
-    changed = {name: value for name, value in said.items() if name in fields and own[name] != value}
+    changed = {setting: value for setting, value in said.items() if setting in fields and own[setting] != value}
     try:
         method = method.reconfigured(None, changed)
     except UsageError as error:
-        raise CheckpointError(f"{model.name} cannot be run as the release was made: {error}") from None
+        raise CheckpointError(f"{name} cannot be run as the release was made: {error}") from None
     if as_json(method.public_config()) != said:
-        raise CheckpointError(f"{model.name} cannot be run as the release was made: its manifest has other settings")
+        raise CheckpointError(f"{name} cannot be run as the release was made: its manifest has other settings")
     return method
 
 

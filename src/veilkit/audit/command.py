@@ -22,6 +22,7 @@ def command(result: AuditResult) -> str:
         ("held_out", "--held-out OTHERS"),
         ("student_sha256", "--student STUDENT"),
         ("decoder_sha256", "--decoder DECODER"),
+        ("model_sha256", "--model MODEL"),
         ("start_sha256", "--start WEIGHTS"),
         ("boxes", "--boxes BOXES"),
     ):

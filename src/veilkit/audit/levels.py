@@ -86,6 +86,11 @@ def _verdict(
         aside.append(f"{len(failed)} of {len(made)} attacks gave no verdict ({names}).")
     if worst.graded and (untried := len(missing)):
         aside.append("1 other was not made." if untried == 1 else f"{untried} others were not made.")
+    if level is Level.L3 and (kept := result.score("expert", "protected-protected", "rank-1")) is not None:
+        aside.append(
+            f"Who holds the authorised recogniser ({result.expert.name}) also searches as its user does, who "
+            f"finds the right person {percent(kept.value)} of the time."
+        )
     if below.leak and ORDER.index(below) < ORDER.index(worst):
         aside.append(f"At least “{below}”, as at lower levels.")
     return LevelVerdict(level, worst, text, " ".join(aside), together(needs), tuple(attacks), missing)

@@ -147,5 +147,5 @@ PHRASES: dict[str, Phrase] = {
         for signal in _SIGNALS
     },
 }
-ASIDE = frozenset({"silhouette"})
-"""Attacks that do not tell who a person is, and so take no part in a level's grade."""
+ASIDE = frozenset({"silhouette", "attribute_path"})
+"""Attacks that do not tell who a person in the release is, and so take no part in a level's grade."""

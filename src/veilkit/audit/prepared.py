@@ -26,7 +26,7 @@ from veilkit.attacks.base import LACKING, SMALL_BUDGET
 from veilkit.attacks.foreground import foreground
 from veilkit.attacks.learning import digest
 from veilkit.attacks.retrained import Retrained, start_facts
-from veilkit.audit.again import Again, method_of, one_identity
+from veilkit.audit.again import NO_MODEL, Again, method_of, one_identity, wants_model
 from veilkit.audit.cache import Cache
 from veilkit.audit.extra import Extra, gather
 from veilkit.audit.image_scores import image_scores
@@ -260,13 +260,17 @@ def evidence_of(prepared: Prepared, found: Mapping[str, Evidence]) -> tuple[Evid
         other = prepared.unpaired is not None and name in ATTACKS
         absent = Evidence(name, level, applicable=False, reason=NO_PAIRS if other else LEFT_OUT)
         each = found.get(name, absent)
-        evidence.append(replace(each, reason=_told(each.reason, prepared.plan)))
+        evidence.append(replace(each, reason=_told(each.reason, prepared)))
     return tuple(evidence)
 
 
-def _told(reason: str, plan: AuditPlan) -> str:
+def _told(reason: str, prepared: Prepared) -> str:
     """Why an attack was not made; without a budget, what comes along with one is not what is missing."""
-    parts = reason.split("; ")
+    plan, parts = prepared.plan, reason.split("; ")
+    if plan.model is None and wants_model(prepared.subject.manifest):
+        with_model = (LACKING[Need.PROTECTOR], LACKING[Need.NEUTRAL], LACKING[Need.IDENTITY])
+        parts = list(dict.fromkeys(NO_MODEL if part in with_model else part for part in parts))
+    reason = "; ".join(parts)
     if LACKING[Need.BUDGET] not in parts:
         return reason
     with_it = (LACKING[Need.AUTHORISED], LACKING[Need.MASKS])

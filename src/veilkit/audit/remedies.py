@@ -9,6 +9,7 @@ from veilkit.attacks.base import NO_BUDGET, NO_PAIRS_KNOWN, SMALL_BUDGET, Need
 from veilkit.attacks.division import TOO_FEW
 from veilkit.attacks.gates import IN_NOISE
 from veilkit.attacks.retrained import SCRATCH, Retrained
+from veilkit.audit.again import NO_MODEL
 from veilkit.audit.unpaired_measure import LEFT_OUT
 from veilkit.audit.verdict import LevelVerdict
 from veilkit.types import Evidence
@@ -48,6 +49,8 @@ def for_missing(attack: str, reason: str) -> str:
         return "more people who are known (--labels)"
     if NO_PAIRS_KNOWN in reason:
         return _PAIRS
+    if NO_MODEL in reason:
+        return "the model that the release was made with (--model)"
     return "the method's decoder, if it has one (--decoder)" if "no decoder" in reason else ""
 
 

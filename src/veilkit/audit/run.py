@@ -39,6 +39,7 @@ from veilkit.audit.prepared import (
 from veilkit.audit.report import write_report
 from veilkit.audit.result import AuditResult
 from veilkit.audit.spending import seconds_of
+from veilkit.audit.subject import known_manifest
 from veilkit.audit.summary import summarise
 from veilkit.audit.tallies import tally
 from veilkit.audit.thresholds import Thresholds, chosen_thresholds
@@ -47,6 +48,7 @@ from veilkit.configs import as_dict
 from veilkit.datasets.folder import check_folder
 from veilkit.errors import DestinationError, UsageError
 from veilkit.experts import Embedder
+from veilkit.experts.digest import file_sha256
 from veilkit.pipeline.reading import Limits
 from veilkit.pipeline.writing import write_atomically
 from veilkit.rng import Randomness
@@ -118,6 +120,11 @@ def run_audit(
             "ORIGINALS and PROTECTED are one folder: put the protected pictures, as a tool leaves them beside their "
             "originals, into a folder of their own"
         )
+    if known_manifest(sources[0])[0] is not None and known_manifest(sources[1])[0] is None:
+        raise UsageError(
+            f"ORIGINALS, {sources[0].name}, is a release of `veilkit protect`, and PROTECTED is none: are the two "
+            "swapped? To audit what was made of a release, move its manifest.json away"
+        )
     if learn is not None and budget is not None:
         raise UsageError("give a number of updates (--learn) or a time (--budget), not both")
     if workers < 1:
@@ -154,6 +161,7 @@ def run_audit(
     )
     with Cache(plan.features) as kept:
         prepared = Prepared.of(plan, kept)
+        _ = prepared.method  # a wrong model is told before any work
         facts = _facts(plan, show_originals) | prepared.extra.facts | _chosen(learn, started, attacks, prepared)
         facts["thresholds"] = as_dict(bars)
         if seconds is not None:
@@ -229,6 +237,7 @@ def _chosen(
         "start_sha256": started.get("start"),
         "attacks": None if attacks is None else sorted(attacks),
         "decoder_sha256": None if prepared.stolen is None else prepared.stolen.sha256,
+        "model_sha256": None if prepared.plan.model is None else file_sha256(prepared.plan.model),
         "boxes": None if prepared.plan.boxes is None else prepared.plan.boxes.name,
     }
     return {name: value for name, value in chosen.items() if value is not None}

@@ -188,6 +188,8 @@ def _check(spec: AuditSpec, file: Path) -> None:
         raise ConfigError(f"{file.name} is no audit spec: {'; '.join(wrong)}. See docs/audit.md")
     for attacks in (spec.attacks, *(dataset.attacks for dataset in spec.datasets)):
         wanted_attacks(attacks)
+        if attacks == ():
+            raise ConfigError(f"{file.name} is no audit spec: attacks is empty; leave it out for all attacks")
 
 
 def _resolved(spec: AuditSpec, root: Path) -> AuditSpec:

@@ -8,6 +8,7 @@ fewer people are measured. The rest is divided evenly among the attackers who le
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Callable
@@ -107,15 +108,25 @@ def choose(seconds: float, costs: Costs, *, pictures: int, people: int | None, l
             f"are {updates} updates"
         )
         if updates < _FEWEST_UPDATES:
-            told.append(f"fewer than {_FEWEST_UPDATES} teach nothing, so that attackers who learn are left out")
+            enough = _FEWEST_UPDATES * costs.update * learners * _TRAININGS / _FOR_LEARNING
+            told.append(
+                f"fewer than {_FEWEST_UPDATES} teach nothing, so that attackers who learn are left out; about "
+                f"{math.ceil(enough / 60)}m would be enough, or fewer of them (--attack)"
+            )
             updates = 0
     limit = max(2 * _FEWEST_PEOPLE, min(_MOST_PICTURES, measured))
     return Choice(seconds, most, limit, updates, costs, "; ".join(told))
 
 
-def learners_among(attacks: frozenset[str], *, paired: bool = True) -> int:
-    """How many of these attacks learn or optimise on pictures alone. paired: whether the originals are known."""
-    rare = {Need.PROTECTOR, Need.FEATURES} | (set() if paired else {Need.PAIRS})
+def learners_among(
+    attacks: frozenset[str], *, paired: bool = True, again: bool = False, identity: bool = False
+) -> int:
+    """How many of these attacks learn or optimise on pictures alone. paired: whether the originals are known.
+
+    again, identity: whether the protection can be run again, and has an identity expert of its own.
+    """
+    absent = {Need.PAIRS: not paired, Need.PROTECTOR: not again, Need.IDENTITY: not identity, Need.FEATURES: True}
+    rare = {need for need, lacks in absent.items() if lacks}
     return sum(Need.BUDGET in a.needs and not rare & a.needs for name, a in ATTACKS.items() if name in attacks)
 
 

@@ -160,6 +160,8 @@ def _codes(rng: Randomness, count: int) -> tuple[str, ...]:
 
 def _write(target: Path, private: Path, page: bytes, key: StudyKey) -> None:
     """The key first: a page without its key is worth nothing."""
+    if target.exists() and not target.is_dir():
+        raise DestinationError(f"the study cannot be written to {target}, which is a file: choose another name")
     try:
         write_new_secret(private / KEY, json.dumps(key.model_dump(), indent=1) + "\n")
         if key.participants is not None:
