@@ -12,10 +12,12 @@ from tests.audit.results import attacked, result_of
 from veilkit.attacks.division import TOO_FEW
 from veilkit.attacks.gates import beats_mean_image, loss_levelled, reaches_clean_bound
 from veilkit.audit.levels import level_verdicts
+from veilkit.audit.markdown import write_markdown
 from veilkit.audit.overview import rests_on
 from veilkit.audit.remedies import for_invalid, needed
 from veilkit.audit.result import Tallies, Tally
 from veilkit.audit.summary import summarise
+from veilkit.audit.tables import attack_rows
 from veilkit.audit.tallies import tallied_difference
 from veilkit.audit.thresholds import Thresholds, grade, over_chance, read_thresholds
 from veilkit.audit.verdict import Grade
@@ -95,7 +97,8 @@ WEAK = ("its training was stopped early: the loss fell",)
 
 def tried(evidence: Evidence) -> Evidence:
     """The same, whose gates were run."""
-    return replace(evidence, details={**evidence.details, "gates": {"metric": "rank-1", "on originals": 0.4}})
+    gates = {"metric": "rank-1", "pictures": 9, "on originals": 0.4, "clean bound": 0.5, "on noise": 0, "chance": 0.1}
+    return replace(evidence, details={**evidence.details, "gates": gates})
 
 
 def test_what_a_weak_attacker_found_is_a_leak_of_at_least_so_much() -> None:
@@ -120,6 +123,10 @@ def test_what_a_weak_attacker_found_is_a_leak_of_at_least_so_much() -> None:
     assert shown.invalid == ()
     assert "not safe" in shown.text
     assert told[phrase_of("retrained").title].invalid
+    assert {row.evidence.attack: row.void for row in attack_rows(result)} == {
+        "own_original": False, "recovery": False, "retrained": True, "feature_decoder": True,
+    }  # fmt: skip
+    assert "| ~~30.0 %~~ |" in write_markdown(result)
     assert rests_on(replace(result, verdicts=(l1, l2, l3)))["Attacks"].startswith("3 made, 0 passed their gates")
 
 

@@ -116,7 +116,8 @@ def _attacks(result: AuditResult) -> Iterator[str]:
         for place, score in enumerate(row.scores if evidence.applicable else ()):
             chance = percent(chances[score.metric]) if score.metric in chances else "–"
             first = (f"`{evidence.attack}`", str(evidence.level), verdict) if place == 0 else ("", "", "")
-            made.append((*first, score.metric, shown(score), span(score), chance, gates if place == 0 else ""))
+            value = f"~~{shown(score)}~~" if row.void else shown(score)
+            made.append((*first, score.metric, value, span(score), chance, gates if place == 0 else ""))
     yield from ("## Attack by attack", "")
     yield from table(("attack", "level", "verdict", "score", "value", "95 % interval", "chance", "gates"), made)
     yield from table(("not made", "level", "why"), missing)

@@ -12,6 +12,7 @@ from veilkit.attacks.retrained import start_facts
 from veilkit.audit.result import AuditResult
 from veilkit.audit.run import REPORT, run_audit
 from veilkit.audit.spec import AuditSpec, DatasetSpec, ExpertSpec, MethodSpec, ReleaseSpec
+from veilkit.audit.wording import at_least
 from veilkit.errors import CheckpointError, DataError, DestinationError, KeyFileError
 from veilkit.pipeline.protect import protect
 from veilkit.pipeline.writing import write_atomically
@@ -135,6 +136,7 @@ def _row(each: Audited) -> dict[str, Any]:
         attacks[evidence.attack] = {
             "level": str(evidence.level), "metric": first.metric, "value": first.value, "low": first.low,
             "high": first.high, "role": str(first.role), "invalid": list(evidence.invalid),
+            "at_least": at_least(evidence),
         }  # fmt: skip
     alarms = [alarm.name for alarm in each.result.alarms]
     return {**row, "alarms": alarms, "attacks": attacks, "report": f"audits/{about.name}/{REPORT}"}

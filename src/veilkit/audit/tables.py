@@ -8,7 +8,7 @@ from veilkit.attacks import ATTACKS
 from veilkit.attacks.membership_scores import ACCURACY, AUC, TPR
 from veilkit.audit.result import DIFFERENCE, SETTINGS, AuditResult, By, Measurement, Recogniser
 from veilkit.audit.verdict import AttackVerdict
-from veilkit.audit.wording import about, percent
+from veilkit.audit.wording import about, percent, unproven
 from veilkit.types import Evidence, Score
 
 RATES = ("rank-1", "rank-5", "rank-10", "mAP", "mINP")
@@ -19,7 +19,7 @@ _SHOWN = ("rank-1", "mAP", "PSNR", "SSIM", AUC, TPR, ACCURACY)
 class AttackRow:
     """An attack, what it does, its verdict where it has one, the scores that a table shows, and its gates in words.
 
-    audit.json holds all other scores.
+    audit.json holds all other scores. void: whether nothing may be concluded from them.
     """
 
     evidence: Evidence
@@ -28,6 +28,7 @@ class AttackRow:
     verdict: AttackVerdict | None
     scores: tuple[Score, ...]
     gates: str
+    void: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ def attack_rows(result: AuditResult) -> tuple[AttackRow, ...]:
             scores=tuple(s for s in each.scores if s.metric.endswith(_SHOWN) or s.metric.startswith("nearer"))
             or each.scores[:1],
             gates=_gates(each),
+            void=bool(unproven(each)),
         )
         for each in result.attacks
     ]
@@ -82,7 +84,7 @@ def _gates(evidence: Evidence) -> str:
     if not gates:
         return ""
     bound = gates["clean bound"]
-    possible = "" if bound is None else f" (at least {percent(bound)} is possible)"
+    possible = "" if not bound else f" (at least {percent(bound)} is possible)"
     chance = "" if gates["chance"] is None else f" (chance {percent(gates['chance'])})"
     return (
         f"{gates['metric']} on {gates['pictures']} pictures: {percent(gates['on originals'])} where nothing is "

@@ -211,6 +211,7 @@ def _matrix(file: Path, out: Path | None, workers: int) -> None:
     """Run a spec and tell each audit in a few lines."""
     from veilkit.audit.matrix import MATRIX, run_matrix
     from veilkit.audit.spec import read_spec
+    from veilkit.audit.wording import at_least, unproven
     from veilkit.errors import DataError
 
     target = out or file.with_suffix(".audit")
@@ -224,8 +225,11 @@ def _matrix(file: Path, out: Path | None, workers: int) -> None:
             typer.echo(f"  ALARM ({alarm.name}): {alarm.text}")
         for evidence in each.result.attacks:
             if evidence.applicable:
-                first, invalid = evidence.scores[0], " INVALID" if evidence.invalid else ""
-                typer.echo(f"  {evidence.attack} ({evidence.level}): {first.metric} {first.value:.4g}{invalid}")
+                first, invalid = evidence.scores[0], " INVALID" if unproven(evidence) else ""
+                least = "at least " if at_least(evidence) else ""
+                typer.echo(
+                    f"  {evidence.attack} ({evidence.level}): {first.metric} {least}{first.value:.4g}{invalid}"
+                )
     typer.echo(f"Matrix: {target / MATRIX}")
     if all(each.result is None for each in done):
         raise DataError("nothing could be measured in any of the audits")
