@@ -126,7 +126,7 @@ def test_what_a_weak_attacker_found_is_a_leak_of_at_least_so_much() -> None:
     assert {row.evidence.attack: row.void for row in attack_rows(result)} == {
         "own_original": False, "recovery": False, "retrained": True, "feature_decoder": True,
     }  # fmt: skip
-    assert "| ~~30.0 %~~ |" in write_markdown(result)
+    assert "| ~~30.0 %~~ |" in write_markdown(replace(result, measurements=()))
     assert rests_on(replace(result, verdicts=(l1, l2, l3)))["Attacks"].startswith("3 made, 0 passed their gates")
 
 
