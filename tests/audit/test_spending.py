@@ -12,7 +12,7 @@ from veilkit.attacks.base import SMALL_BUDGET
 from veilkit.audit import run_audit
 from veilkit.audit.overview import rests_on
 from veilkit.audit.remedies import needed
-from veilkit.audit.spending import Costs, choose, learners_among, seconds_of
+from veilkit.audit.spending import Costs, choose, dear_among, learners_among, seconds_of
 from veilkit.errors import UsageError
 
 
@@ -30,6 +30,18 @@ def test_everything_is_measured_where_there_is_time() -> None:
     assert found.updates == 300  # 0.6 x 600 s, of 4 x 3 trainings, at 0.1 s
     assert "all 1000 pictures" in found.why
     assert "300 updates" in found.why
+
+
+def test_who_trains_a_whole_recogniser_pays_for_it_alone() -> None:
+    found = choose(600, Costs(0.01, 0.1, 0.4), pictures=1000, people=100, learners=4, dear=1)
+    assert found.updates == 171  # 0.6 x 600 s, of 3 trainings, at 3 x 0.1 + 0.4 s
+    assert "0.4 s where it goes through a whole recogniser" in found.why
+    assert choose(600, Costs(0.01, 0.1, 0.4), pictures=1000, people=100, learners=4).updates == 300
+    few = choose(60, Costs(0.01, 0.1, 0.4), pictures=100, people=10, learners=4, dear=1)
+    assert few.updates == 0
+    assert "about 6m would be enough" in few.why  # 100 x 0.7 s x 3 / 0.6 are 350 s
+    assert dear_among(frozenset({"recovery", "retrained", "feature_matching"})) == 2
+    assert dear_among(frozenset({"recovery", "feature_matching"}), paired=False) == 0
 
 
 def test_fewer_people_and_nobody_who_learns_where_there_is_not() -> None:

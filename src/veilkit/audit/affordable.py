@@ -12,7 +12,7 @@ from veilkit.audit.cells import as_json
 from veilkit.audit.engine import FORMAT, Place, holds
 from veilkit.audit.plan import AuditPlan
 from veilkit.audit.prepared import Prepared
-from veilkit.audit.spending import Choice, choose, learners_among, measure_costs
+from veilkit.audit.spending import Choice, choose, dear_among, learners_among, measure_costs
 from veilkit.methods.disguise import Disguise
 
 CELL = "budget"
@@ -37,6 +37,7 @@ def affordable(prepared: Prepared, place: Place, seconds: float) -> Choice:
         measure_costs(subject, prepared.expert, prepared.judge),
         pictures=len(subject.protected),
         people=None if subject.people is None else len(np.unique(subject.people)),
+        dear=dear_among(prepared.plan.attacks, paired=subject.originals is not None),
         learners=learners_among(
             prepared.plan.attacks,
             paired=subject.originals is not None,

@@ -2,8 +2,8 @@
 
 The rule, which docs/audit.md states too. What a picture costs to embed and an update costs to train is measured on
 the pictures at hand. A tenth of the time is kept back. Three tenths pay for embedding: where all pictures cost more,
-fewer people are measured. The rest is divided evenly among the attackers who learn, each of whom trains three times
-(once, and for two gates). Fewer updates than teach anything are not made at all, and that is said.
+fewer people are measured. The rest gives all attackers who learn as many updates, each of whom trains three times
+(once, and for two gates), and some of whom pay more for an update. Fewer updates than teach anything are not made at all, and that is said.
 """
 
 from __future__ import annotations
@@ -38,15 +38,21 @@ _BACKWARD = 3  # forward passes that a forward and a backward pass cost together
 _FEWEST_UPDATES, _MOST_UPDATES = 100, 20_000
 _FEWEST_PEOPLE = 8  # four who teach and four who are attacked
 _MOST_PICTURES = 2000
+_ROUNDING = 1e-9
+_DEAR = ("feature_matching", "retrained")
 _TRIED = 8  # pictures that are embedded, and updates that are made, to measure
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Measured seconds: to embed a picture by judge and expert together, and of an update of a recovery network."""
+    """Measured seconds: to embed a picture by judge and expert together, and of an update of a recovery network.
+
+    dear: of an update of those who train, or optimise through, a whole recogniser; None where that costs no more.
+    """
 
     picture: float
     update: float
+    dear: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +91,17 @@ def seconds_of(text: str) -> float:
     return float(seconds)
 
 
-def choose(seconds: float, costs: Costs, *, pictures: int, people: int | None, learners: int) -> Choice:
-    """Apply the rule to measured costs. people: how many there are, None where unknown. learners: attackers."""
+def choose(
+    seconds: float, costs: Costs, *, pictures: int, people: int | None, learners: int, dear: int = 0
+) -> Choice:
+    """Apply the rule to measured costs. people: how many there are, None where unknown.
+
+    learners: attackers who learn, among whom `dear` pay more for an update.
+    """
     told = [f"a picture takes {costs.picture:.3g} s to embed by judge and expert, an update {costs.update:.3g} s"]
+    if dear and costs.dear is not None:
+        told[0] += f", or {costs.dear:.3g} s where it goes through a whole recogniser"
+    round_of_all = costs.update * (learners - dear) + (costs.update if costs.dear is None else costs.dear) * dear
     affordable = int(_FOR_EMBEDDING * seconds / (_PASSES * max(costs.picture, 1e-9)))
     most: int | None = None
     measured = pictures
@@ -101,14 +115,15 @@ def choose(seconds: float, costs: Costs, *, pictures: int, people: int | None, l
         told.append(f"{_FOR_EMBEDDING:.0%} of the time embed {affordable} of {pictures} pictures: {most} people")
     updates = 0
     if learners:
-        share = _FOR_LEARNING * seconds / (learners * _TRAININGS)
-        updates = min(_MOST_UPDATES, int(share / max(costs.update, 1e-9)))
+        updates = min(
+            _MOST_UPDATES, int(_FOR_LEARNING * seconds / (_TRAININGS * max(round_of_all, 1e-9)) + _ROUNDING)
+        )
         told.append(
             f"{_FOR_LEARNING:.0%} of the time, divided among {learners} attackers who train {_TRAININGS} times each, "
             f"are {updates} updates"
         )
         if updates < _FEWEST_UPDATES:
-            enough = _FEWEST_UPDATES * costs.update * learners * _TRAININGS / _FOR_LEARNING
+            enough = _FEWEST_UPDATES * round_of_all * _TRAININGS / _FOR_LEARNING
             told.append(
                 f"fewer than {_FEWEST_UPDATES} teach nothing, so that attackers who learn are left out; about "
                 f"{math.ceil(enough / 60)}m would be enough, or fewer of them (--attack)"
@@ -130,6 +145,11 @@ def learners_among(
     return sum(Need.BUDGET in a.needs and not rare & a.needs for name, a in ATTACKS.items() if name in attacks)
 
 
+def dear_among(attacks: frozenset[str], *, paired: bool = True) -> int:
+    """How many of these attacks learn at the price of a whole recogniser. paired: as of `learners_among`."""
+    return sum(learners_among(attacks & {name}, paired=paired) for name in _DEAR)
+
+
 def measure_costs(subject: Subject, expert: Embedder, judge: Embedder) -> Costs:
     """Embed some pictures and make some updates, and take the time; the first of each is not counted."""
     target = AttackTarget(rng=Randomness.from_seed(0), protected=subject.protected)
@@ -148,9 +168,8 @@ def measure_costs(subject: Subject, expert: Embedder, judge: Embedder) -> Costs:
         (network(batch, None) - batch).abs().mean().backward()
         optimiser.step()
 
-    # Those who hold an expert optimise through it; the dearest attacker sets the price of an update.
-    through = _BACKWARD * budget.batch * max(embedding) / len(images)
-    return Costs(sum(embedding) / len(images), max(_seconds(update), through))
+    through, spent = _BACKWARD * budget.batch * max(embedding) / len(images), _seconds(update)
+    return Costs(sum(embedding) / len(images), spent, max(spent, through))
 
 
 def _seconds(work: Callable[[], object]) -> float:
