@@ -3,7 +3,8 @@
 The rule, which docs/audit.md states too. What a picture costs to embed and an update costs to train is measured on
 the pictures at hand. A tenth of the time is kept back. Three tenths pay for embedding: where all pictures cost more,
 fewer people are measured. The rest gives all attackers who learn as many updates, each of whom trains three times
-(once, and for two gates), and some of whom pay more for an update. Fewer updates than teach anything are not made at all, and that is said.
+(once, and for two gates), and some of whom pay more for an update. Fewer updates than teach anything are not made at
+all, and that is said.
 """
 
 from __future__ import annotations
