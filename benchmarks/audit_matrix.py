@@ -2,8 +2,8 @@
 
     VEILKIT_DATA=... python benchmarks/audit_matrix.py [--headline DIR] [--deface FILE]
 
-takes about a minute and a half for each release. The releases are those that benchmarks/headline_study.py has made, in
-runs/headline (--protect is enough); deface is a tool of others (`pip install deface`, in an environment of its
+takes about a minute and a half for each release. The releases are those that benchmarks/headline_study.py has made,
+in runs/headline (--protect is enough); deface is a tool of others (`pip install deface`, in an environment of its
 own), and is given the same pictures. `veilkit audit --spec` audits all of them; then every report is opened in
 Chromium without a network.
 """
