@@ -105,7 +105,7 @@ def no_less(evidence: Evidence) -> str:
     """That a stronger attacker finds as much at least, and why; nothing where that is not so (`at_least`)."""
     if not at_least(evidence):
         return ""
-    return f" A stronger attacker of this kind finds no less than that: {'; '.join(evidence.invalid)}."
+    return f" This attacker was too weak ({'; '.join(evidence.invalid)}): a stronger one finds no less."
 
 
 def sentence(result: AuditResult, evidence: Evidence) -> str:
