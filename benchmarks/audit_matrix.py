@@ -2,7 +2,7 @@
 
     VEILKIT_DATA=... python benchmarks/audit_matrix.py [--headline DIR] [--deface FILE]
 
-takes about a minute and a half for each release. The releases are those that benchmarks/headline_study.py has made,
+takes about three minutes for each release. The releases are those that benchmarks/headline_study.py has made,
 in runs/headline (--protect is enough); deface is a tool of others (`pip install deface`, in an environment of its
 own), and is given the same pictures. `veilkit audit --spec` audits all of them; then every report is opened in
 Chromium without a network.
@@ -32,7 +32,7 @@ from veilkit.audit.spending import seconds_of
 from veilkit.methods import METHODS
 
 COMMAND = "VEILKIT_DATA=... python benchmarks/audit_matrix.py"
-BUDGET = "90s"
+BUDGET = "3m"
 ATTACKS = ("stock_recogniser", "linkage", "own_original", "mean_image", "recovery", "class_linkage", "memorisation")
 WINDOW = {"width": 1100, "height": 1400}
 MEGABYTES = 15
