@@ -432,3 +432,11 @@ def test_a_random_method_of_the_manifest_is_run_again_for_averaging(tmp_path: Pa
     without = audit(originals, tmp_path / "b", attacks=["averaging"], learn=16).evidence("averaging")
     assert without is not None
     assert "cannot be run again" in without.reason
+
+
+def test_swapped_folders_are_told(tmp_path: Path) -> None:
+    originals = plain(tmp_path / "originals")
+    protect(originals, tmp_path / "release", "blur", seed=1, labels="folder")
+    with pytest.raises(UsageError, match="are the two swapped"):
+        run_audit(tmp_path / "release", originals, expert="histogram", out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()

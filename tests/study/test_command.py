@@ -56,3 +56,13 @@ def test_a_large_page_is_warned_of(tmp_path: Path, monkeypatch) -> None:
     made = run("study", "make", originals, blurred, tmp_path / "s", "--questions", 4)
     assert made.exit_code == 0
     assert "ask fewer --questions" in made.stderr
+
+
+def test_a_file_in_place_of_the_folder_is_told_and_no_key_is_left(tmp_path: Path) -> None:
+    originals, blurred, noisy = folders(tmp_path)
+    (tmp_path / "s").write_text("kept")
+    made = run("study", "make", originals, blurred, noisy, tmp_path / "s", "--questions", 4)
+    assert made.exit_code == 2
+    assert "which is a file" in made.stderr
+    assert (tmp_path / "s").read_text() == "kept"
+    assert not (tmp_path / "s.private").exists()
