@@ -23,8 +23,8 @@ DRAWS = 4
 class IdentityInversion(EmbeddingInversion):
     """As embedding inversion, by who holds the protection's weights.
 
-    Two things come with them. The expert that read the identity which was replaced reads the new one best, for the
-    swapper was trained to show it to that expert. And the public pictures can be protected again under keys of the
+    Two things come with them: the expert that read the identity which was replaced, to which the swapper was trained
+    to show the new one; and a way to make more lessons. The public pictures can be protected again under keys of the
     attacker's own, so that the network sees several synthetic identities of each, `DRAWS` more than were released.
 
     Guesses are searched for among the originals in that expert's features. Gates: as of embedding inversion.
