@@ -15,9 +15,9 @@ from typing import Any
 
 from claims import record
 from process import run
-from veilkit.audit.spending import seconds_of
-from veilkit.datasets.generated import generate_people
+from veilkit.audit.cells.budget import seconds_of
 from veilkit.pipeline.protect import protect
+from veilkit.synthetic.people import generate_people
 
 COMMAND = "python benchmarks/audit_budget.py"
 BUDGETS = ("2m", "4m")

@@ -16,10 +16,10 @@ from PIL import Image, ImageFilter
 
 from claims import record
 from process import Finished, run
-from veilkit.datasets.generated import generate_people
 from veilkit.key import read_or_create_key
 from veilkit.pipeline.naming import Names
 from veilkit.pipeline.protect import protect
+from veilkit.synthetic.people import generate_people
 
 COMMAND = "python benchmarks/audit_inputs.py"
 PEOPLE = {"identities": 12, "images": 4, "cameras": 2, "seed": 11}  # the second half, 6 people, is the test part

@@ -24,11 +24,11 @@ from headline import CONFIG
 from headline_study import EXPERT, JUDGE, START, name_judge
 from process import run
 from report_browser import NoBrowserError, chromium, visit
-from veilkit.audit.reproduce.all_models import Models
-from veilkit.audit.reproduce.all_plan import ENTRIES, FACES
-from veilkit.audit.spec import AuditSpec, DatasetSpec, ExpertSpec, ReleaseSpec
-from veilkit.audit.spec_text import spec_text
-from veilkit.audit.spending import seconds_of
+from studies.comparison.models import Models
+from studies.comparison.plan import ENTRIES, FACES
+from veilkit.audit.cells.budget import seconds_of
+from veilkit.audit.inputs.spec import AuditSpec, DatasetSpec, ExpertSpec, ReleaseSpec
+from veilkit.audit.inputs.spec_text import spec_text
 from veilkit.methods import METHODS
 
 COMMAND = "VEILKIT_DATA=... python benchmarks/audit_matrix.py"

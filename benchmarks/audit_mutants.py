@@ -21,10 +21,11 @@ import numpy as np
 from PIL import Image, ImageFilter
 
 from claims import record
-from veilkit.attacks import division, search
+from veilkit.attacks import people_split as division
+from veilkit.attacks import search
 from veilkit.audit import AuditResult, run_audit
-from veilkit.datasets.generated import generate_people
 from veilkit.pipeline.protect import protect
+from veilkit.synthetic.people import generate_people
 
 COMMAND = "python benchmarks/audit_mutants.py"
 SEED, SEEDS = 0, 100

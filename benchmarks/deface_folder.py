@@ -23,7 +23,8 @@ from PIL import Image
 
 from claims import record
 from process import run
-from veilkit.datasets.generated.faces import GeneratedFaces, generate_faces, load_generated_faces
+from veilkit.synthetic.faces import generate_faces
+from veilkit.training.generated_faces import GeneratedFaces, load_generated_faces
 
 COMMAND = "python benchmarks/deface_folder.py"
 PEOPLE, IMAGES, TOGETHER, SIZE, SEED = 16, 3, 4, 160, 5

@@ -11,7 +11,7 @@ from pathlib import Path
 from claims import record
 from pictures import write_folder
 from veilkit.methods import METHODS
-from veilkit.methods.expert_bound import ExpertBound
+from veilkit.methods.expert_guided.method import ExpertBound
 from veilkit.pipeline.protect import protect
 
 SEED, COUNT, PEOPLE = 0, 64, 10

@@ -22,17 +22,17 @@ import torch
 from torch import Tensor
 
 from claims import record
-from veilkit.attacks.learning import digest
-from veilkit.datasets.generated.faces import FaceTruth, render_group
+from veilkit.attacks.learned.learning import digest
 from veilkit.errors import VeilkitError
 from veilkit.experts.base import Detections, Detector, ExpertInfo
 from veilkit.experts.finders import load_finder
-from veilkit.methods.disguise import SMALL, SWAPPED, Disguise
-from veilkit.methods.disguise_model import DisguiseModel
-from veilkit.methods.face_method import MISSED, FaceMethod
-from veilkit.networks.identity_transforms import make_transform
-from veilkit.networks.swapper import Swapper
+from veilkit.methods.disguise.identity_transforms import make_transform
+from veilkit.methods.disguise.method import SMALL, SWAPPED, Disguise
+from veilkit.methods.disguise.model import DisguiseModel
+from veilkit.methods.disguise.swapper import Swapper
+from veilkit.methods.faces.method import MISSED, FaceMethod
 from veilkit.rng import Randomness
+from veilkit.synthetic.faces import FaceTruth, render_group
 from veilkit.training.fitting import seeded
 from veilkit.types import ImageBatch
 
@@ -129,7 +129,7 @@ def untrained() -> Disguise:
     """The small preset with random weights, and without the need of an identity expert's file."""
     from veilkit.experts.module_embedder import ModuleEmbedder
     from veilkit.experts.preprocessing import Preprocessing
-    from veilkit.training.disguise_identity import IdentityEncoder
+    from veilkit.methods.disguise.identity import IdentityEncoder
 
     rng, config = Randomness.from_seed(SEED), replace(SMALL, identity=(), views=("whole",))
     dim = config.transform.dim

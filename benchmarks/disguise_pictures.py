@@ -19,12 +19,12 @@ from PIL import Image
 from torch import Tensor
 
 from claims import ROOT
-from veilkit.audit.reproduce.study_figures import sheet
-from veilkit.datasets.generated.faces import generate_faces
+from studies.shared.figures import sheet
 from veilkit.experts.alignment import WIDE, warp
 from veilkit.experts.base import Detector
 from veilkit.experts.finders import load_finder
 from veilkit.pipeline.protect import protect
+from veilkit.synthetic.faces import generate_faces
 from veilkit.training.aligned_faces import read_picture
 
 PICTURE = ROOT / "docs" / "images" / "disguise.png"

@@ -27,14 +27,14 @@ from veilkit.errors import MissingExtraError
 from veilkit.experts.base import Detector
 from veilkit.experts.dlib_identity import DlibIdentity
 from veilkit.experts.finders import load_finder
-from veilkit.methods import disguise
-from veilkit.methods.disguise import SMALL, Disguise
-from veilkit.methods.disguise_model import DisguiseModel
-from veilkit.methods.face_controls import FaceBlur
-from veilkit.methods.face_method import FaceMethod
-from veilkit.networks.swapper import Swapper
+from veilkit.methods.disguise.identity import IdentityEncoder
+from veilkit.methods.disguise.method import SMALL, Disguise
+from veilkit.methods.disguise.method import method as disguise
+from veilkit.methods.disguise.model import DisguiseModel
+from veilkit.methods.disguise.swapper import Swapper
+from veilkit.methods.faces.controls import FaceBlur
+from veilkit.methods.faces.method import FaceMethod
 from veilkit.rng import Randomness
-from veilkit.training.disguise_identity import IdentityEncoder
 from veilkit.types import ImageBatch
 
 PICTURES, ROUNDS, SEED = 8, 3, 12

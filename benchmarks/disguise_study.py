@@ -23,11 +23,8 @@ import torch
 
 from claims import ROOT, publish, put, reaches, record
 from imagenet import WEIGHTS, check_weights
-from study_cells import keep, read, restore
-from veilkit.audit.cache import Cache
-from veilkit.audit.reproduce.cells import Cells
-from veilkit.audit.reproduce.disguise_models import Models, independent_judges, load_models
-from veilkit.audit.reproduce.disguise_plan import (
+from studies.disguise.models import Models, independent_judges, load_models
+from studies.disguise.plan import (
     CONTROLS,
     ORIGINAL,
     RATES,
@@ -35,9 +32,9 @@ from veilkit.audit.reproduce.disguise_plan import (
     DisguiseStudyConfig,
     study_settings,
 )
-from veilkit.audit.reproduce.disguise_report import run_study
-from veilkit.audit.reproduce.disguise_study import DisguiseStudy
-from veilkit.audit.reproduce.disguise_tables import (
+from studies.disguise.report import run_study
+from studies.disguise.study import DisguiseStudy
+from studies.disguise.tables import (
     farthest_table,
     guarantee_table,
     inverted_table,
@@ -48,8 +45,11 @@ from veilkit.audit.reproduce.disguise_tables import (
     utility_order_table,
     utility_table,
 )
-from veilkit.audit.reproduce.disguise_utility import BETTER_HIGH, KINDS
-from veilkit.audit.reproduce.study_tables import attacks_table, with_interval
+from studies.disguise.utility import BETTER_HIGH, KINDS
+from studies.shared.cells import Cells
+from studies.shared.tables import attacks_table, with_interval
+from study_cells import keep, read, restore
+from veilkit.audit.inputs.cache import Cache
 from veilkit.datasets.lfw import load_lfw
 from veilkit.progress import Progress
 

@@ -15,16 +15,16 @@ import torch
 
 from claims import ROOT, record
 from veilkit.checkpoint import load_weights
-from veilkit.datasets.generated import generate_people
 from veilkit.datasets.market1501 import Market1501, load_market1501
 from veilkit.experts import Embedder, load_expert
 from veilkit.experts.onnx import OnnxEmbedder
 from veilkit.experts.preprocessing import NORMALISATIONS, Preprocessing
 from veilkit.experts.torch_embedder import TorchEmbedder
+from veilkit.media.reading import Limits, decode, read_bytes
 from veilkit.metrics import bootstrap_interval, retrieval
 from veilkit.networks.reid import ReidNetwork, load_reid, save_reid
-from veilkit.pipeline.reading import Limits, decode, read_bytes
 from veilkit.progress import Progress
+from veilkit.synthetic.people import generate_people
 from veilkit.types import Split
 
 COMMAND = "python benchmarks/experts.py"

@@ -20,7 +20,6 @@ import torch
 from torch import Tensor
 
 from claims import record
-from veilkit.datasets.generated.faces import generate_faces, load_generated_faces
 from veilkit.datasets.lfw import load_lfw
 from veilkit.errors import VeilkitError
 from veilkit.experts import load_predictor
@@ -30,8 +29,10 @@ from veilkit.experts.dlib_models import IDENTITY, dlib_model, import_dlib
 from veilkit.experts.face_attributes import FaceAttributePredictor, load_packaged
 from veilkit.experts.weights_folder import DATA
 from veilkit.networks.face_attributes import HEADS
+from veilkit.synthetic.faces import generate_faces
 from veilkit.training.face_crops import crops, plain_matrix, turned_gaze
 from veilkit.training.face_examples import FaceExamples, generated_examples
+from veilkit.training.generated_faces import load_generated_faces
 from veilkit.training.pixels import read_pixels
 from veilkit.types import Split
 

@@ -18,8 +18,8 @@ import torch
 
 from claims import ROOT, put, record
 from imagenet import WEIGHTS, check_weights
-from veilkit.audit.reproduce.cells import Cells
-from veilkit.audit.reproduce.fro_faces import FaceStudyConfig, faces_table, run_faces
+from studies.fro.faces import FaceStudyConfig, faces_table, run_faces
+from studies.shared.cells import Cells
 from veilkit.datasets.lfw import load_lfw
 from veilkit.progress import Progress
 

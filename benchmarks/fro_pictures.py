@@ -19,13 +19,13 @@ import torch
 from PIL import Image, ImageDraw, ImageFont
 
 from claims import ROOT
-from veilkit.datasets.generated import generate_people
 from veilkit.datasets.labelled import load_training_part
+from veilkit.media.writing import to_pixels
 from veilkit.methods.base import bind
-from veilkit.methods.fro import POOL, Fro, FroConfig
+from veilkit.methods.fro.method import POOL, Fro, FroConfig
 from veilkit.pipeline.protect import protect
-from veilkit.pipeline.writing import to_pixels
 from veilkit.rng import Randomness
+from veilkit.synthetic.people import generate_people
 from veilkit.types import Split
 
 PICTURE = ROOT / "docs" / "images" / "fro.jpg"

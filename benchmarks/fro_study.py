@@ -29,9 +29,9 @@ import torch
 from claims import ROOT, publish, put, record
 from controls_table import independent_judge, sources
 from imagenet import WEIGHTS, check_weights
-from veilkit.audit.reproduce.cells import Cells
-from veilkit.audit.reproduce.fro_report import run_study
-from veilkit.audit.reproduce.fro_study import CLUSTERED, FroStudy, FroStudyConfig
+from studies.fro.report import run_study
+from studies.fro.study import CLUSTERED, FroStudy, FroStudyConfig
+from studies.shared.cells import Cells
 from veilkit.configs import with_settings
 from veilkit.datasets.market1501 import Market1501, load_market1501
 from veilkit.progress import Progress

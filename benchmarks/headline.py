@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import study_cells
-from veilkit.audit.reproduce.all_plan import ENTRIES, FACES, PEOPLE, AllStudyConfig
-from veilkit.audit.reproduce.all_rows import missing_row
-from veilkit.audit.reproduce.all_tables import about, table
-from veilkit.audit.reproduce.pixelfade_plan import OURS, PixelFadeStudyConfig
-from veilkit.audit.reproduce.pixelfade_tables import markdown, with_interval
+from studies.comparison.plan import ENTRIES, FACES, PEOPLE, AllStudyConfig
+from studies.comparison.rows import missing_row
+from studies.comparison.tables import about, table
+from studies.pixelfade.plan import OURS, PixelFadeStudyConfig
+from studies.pixelfade.tables import markdown, with_interval
 from veilkit.methods import METHODS as ALL
 
 NAME, CONFIG = "headline", AllStudyConfig(updates=400, faces=200)

@@ -29,12 +29,12 @@ from controls_table import sources
 from headline import CONFIG, NAME, published_rows, readme
 from pixelfade_study import CONFIG as PIXELFADE
 from pixelfade_study import NAME as PIXELFADE_NAME
+from studies.comparison.models import Models
+from studies.comparison.plan import ENTRIES, AllStudyConfig, Starts
+from studies.comparison.study import AllStudy, Judges
+from studies.comparison.tables import report
 from study_cells import keep, published, restore
-from veilkit.audit.cache import Cache
-from veilkit.audit.reproduce.all_models import Models
-from veilkit.audit.reproduce.all_plan import ENTRIES, AllStudyConfig, Starts
-from veilkit.audit.reproduce.all_study import AllStudy, Judges
-from veilkit.audit.reproduce.all_tables import report
+from veilkit.audit.inputs.cache import Cache
 from veilkit.datasets.lfw import load_lfw
 from veilkit.datasets.market1501 import load_market1501
 from veilkit.experts.preprocessing import NORMALISATIONS

@@ -24,14 +24,10 @@ import torch
 from claims import RESULTS, ROOT, publish, put, record
 from controls_table import independent_judge, sources
 from imagenet import WEIGHTS, check_weights
-from study_cells import keep, read, restore
-from veilkit.attacks.identify import CLASSIFIERS
-from veilkit.audit.cache import Cache
-from veilkit.audit.reproduce.cells import Cells
-from veilkit.audit.reproduce.pepr_plan import ALTERNATING, BASELINE, STAGE1, STRONG, PeprStudyConfig, study_settings
-from veilkit.audit.reproduce.pepr_report import CURVE, draw_curve, run_study
-from veilkit.audit.reproduce.pepr_study import PeprStudy
-from veilkit.audit.reproduce.pepr_tables import (
+from studies.peprnet.plan import ALTERNATING, BASELINE, STAGE1, STRONG, PeprStudyConfig, study_settings
+from studies.peprnet.report import CURVE, draw_curve, run_study
+from studies.peprnet.study import PeprStudy
+from studies.peprnet.tables import (
     averaging_table,
     changes_table,
     curve_table,
@@ -42,7 +38,11 @@ from veilkit.audit.reproduce.pepr_tables import (
     pictures_table,
     reconstruction_table,
 )
-from veilkit.audit.reproduce.study_tables import with_interval
+from studies.shared.cells import Cells
+from studies.shared.tables import with_interval
+from study_cells import keep, read, restore
+from veilkit.attacks.identify import CLASSIFIERS
+from veilkit.audit.inputs.cache import Cache
 from veilkit.datasets.market1501 import load_market1501
 from veilkit.progress import Progress
 

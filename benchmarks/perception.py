@@ -20,12 +20,12 @@ from PIL import Image
 from claims import ROOT, put, record
 from process import run
 from report_browser import NoBrowserError, chromium, visit
-from veilkit.audit.study import make_study, score_study
-from veilkit.audit.study.key import StudyKey, read_study_key
-from veilkit.audit.study.plan import Design
-from veilkit.audit.study.table import study_table
-from veilkit.datasets.generated import generate_people
 from veilkit.metrics import clopper_pearson
+from veilkit.perception import make_study, score_study
+from veilkit.perception.key import StudyKey, read_study_key
+from veilkit.perception.plan import Design
+from veilkit.perception.table import study_table
+from veilkit.synthetic.people import generate_people
 
 COMMAND = "python benchmarks/perception.py"
 PAGE = ROOT / "docs" / "perception-study.md"

@@ -19,8 +19,8 @@ from pictures import write_folder
 from veilkit.errors import VeilkitError
 from veilkit.experts.module_embedder import ModuleEmbedder
 from veilkit.experts.preprocessing import Preprocessing
-from veilkit.methods.pixelfade import PixelFade
-from veilkit.methods.pixelfade_config import PixelFadeConfig
+from veilkit.methods.pixelfade.config import PixelFadeConfig
+from veilkit.methods.pixelfade.method import PixelFade
 from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig, save_reid
 from veilkit.pipeline.protect import protect
 

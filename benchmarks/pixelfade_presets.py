@@ -18,11 +18,11 @@ import torch
 
 from claims import ROOT, record
 from pixelfade_speed import plain_loop
-from veilkit.datasets.generated.render import render_person
-from veilkit.methods.pixelfade import PixelFade
-from veilkit.methods.pixelfade_config import RELEASED
+from veilkit.methods.pixelfade.config import RELEASED
+from veilkit.methods.pixelfade.method import PixelFade
 from veilkit.networks.reid import load_reid
 from veilkit.rng import Randomness
+from veilkit.synthetic.people.render import render_person
 from veilkit.training.allocator import keep_memory
 from veilkit.types import ImageBatch
 

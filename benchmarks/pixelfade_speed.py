@@ -29,11 +29,11 @@ from torch import Tensor
 
 from claims import record
 from veilkit.experts.torch_embedder import TorchEmbedder
-from veilkit.methods.authorised import Authorised
-from veilkit.methods.courses import run_courses
-from veilkit.methods.fading import fade
-from veilkit.methods.pixelfade_config import RELEASED, PixelFadeConfig
-from veilkit.methods.space import Space
+from veilkit.methods.expert_guided.feature_loss import Authorised
+from veilkit.methods.expert_guided.pixel_space import Space
+from veilkit.methods.expert_guided.scheduler import run_courses
+from veilkit.methods.pixelfade.algorithm1 import fade
+from veilkit.methods.pixelfade.config import RELEASED, PixelFadeConfig
 from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig, save_reid
 from veilkit.rng import Randomness
 from veilkit.training.allocator import keep_memory

@@ -24,10 +24,7 @@ import torch
 from claims import README, ROOT, publish, put, reaches, record
 from controls_table import independent_judge, sources
 from headline import published_rows, readme
-from study_cells import keep, read, restore
-from veilkit.audit.cache import Cache
-from veilkit.audit.reproduce.cells import Cells
-from veilkit.audit.reproduce.pixelfade_plan import (
+from studies.pixelfade.plan import (
     AVIH,
     AVIH_RELEASED,
     FLOOR,
@@ -37,9 +34,9 @@ from veilkit.audit.reproduce.pixelfade_plan import (
     grid_points,
     study_settings,
 )
-from veilkit.audit.reproduce.pixelfade_report import run_study
-from veilkit.audit.reproduce.pixelfade_study import PixelFadeStudy
-from veilkit.audit.reproduce.pixelfade_tables import (
+from studies.pixelfade.report import run_study
+from studies.pixelfade.study import PixelFadeStudy
+from studies.pixelfade.tables import (
     AXES,
     axis_tables,
     backbones_table,
@@ -49,8 +46,11 @@ from veilkit.audit.reproduce.pixelfade_tables import (
     recovered_table,
     sizes_table,
 )
-from veilkit.audit.reproduce.study_attacks import difference
-from veilkit.audit.reproduce.study_tables import attacks_table, differences, mean_image
+from studies.shared.attacks import difference
+from studies.shared.cells import Cells
+from studies.shared.tables import attacks_table, differences, mean_image
+from study_cells import keep, read, restore
+from veilkit.audit.inputs.cache import Cache
 from veilkit.datasets.market1501 import load_market1501
 from veilkit.experts import load_expert
 from veilkit.progress import Progress

@@ -14,10 +14,10 @@ from PIL import Image
 from torch import Tensor
 
 from claims import ROOT
-from veilkit.audit.reproduce.study_figures import sheet
-from veilkit.datasets.generated import generate_people
+from studies.shared.figures import sheet
 from veilkit.pipeline.protect import protect
 from veilkit.pipeline.recovering import recover
+from veilkit.synthetic.people import generate_people
 
 PICTURE = ROOT / "docs" / "images" / "privacyreid.png"
 MODEL = ROOT / "models" / "cuhk03_privacyreid.safetensors"

@@ -22,10 +22,7 @@ import torch
 from claims import ROOT, publish, put, record
 from controls_table import independent_judge, sources
 from imagenet import WEIGHTS, check_weights
-from study_cells import keep, read, restore
-from veilkit.audit.cache import Cache
-from veilkit.audit.reproduce.cells import Cells
-from veilkit.audit.reproduce.privacyreid_plan import (
+from studies.privacyreid.plan import (
     BASE,
     LEARNED,
     STAGES,
@@ -34,9 +31,9 @@ from veilkit.audit.reproduce.privacyreid_plan import (
     PrivacyReidStudyConfig,
     study_settings,
 )
-from veilkit.audit.reproduce.privacyreid_report import run_study
-from veilkit.audit.reproduce.privacyreid_study import PrivacyReidStudy
-from veilkit.audit.reproduce.privacyreid_tables import (
+from studies.privacyreid.report import run_study
+from studies.privacyreid.study import PrivacyReidStudy
+from studies.privacyreid.tables import (
     checks_table,
     features_table,
     informed_table,
@@ -46,7 +43,10 @@ from veilkit.audit.reproduce.privacyreid_tables import (
     settings_table,
     stranger_table,
 )
-from veilkit.audit.reproduce.study_tables import attacks_table, differences, with_interval
+from studies.shared.cells import Cells
+from studies.shared.tables import attacks_table, differences, with_interval
+from study_cells import keep, read, restore
+from veilkit.audit.inputs.cache import Cache
 from veilkit.datasets.market1501 import load_market1501
 from veilkit.progress import Progress
 

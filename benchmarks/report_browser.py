@@ -12,7 +12,7 @@ from typing import Any
 
 from claims import ROOT, record
 from process import run
-from veilkit.datasets.generated import generate_people
+from veilkit.synthetic.people import generate_people
 
 COMMAND = "python benchmarks/report_browser.py"
 SCREENSHOT = ROOT / "runs" / "report.png"

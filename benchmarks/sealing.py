@@ -18,15 +18,15 @@ from pathlib import Path
 from claims import record
 from process import run, run_and_kill
 from veilkit.datasets.folder import is_image_name
-from veilkit.datasets.generated import generate_people
 from veilkit.errors import SealError
+from veilkit.media.reading import sha256
 from veilkit.methods import METHODS
 from veilkit.pipeline.age import Identity
 from veilkit.pipeline.identities import read_identities, write_identity
 from veilkit.pipeline.protect import protect
-from veilkit.pipeline.reading import sha256
 from veilkit.pipeline.recovering import recover
 from veilkit.pipeline.sealing import unseal
+from veilkit.synthetic.people import generate_people
 
 SEED, FLIPS, WRONG_KEYS, KILLS, PEOPLE, SHOTS = 0, 500, 200, 30, 60, 4
 QUICK = ("blur", "pixelate", "noise", "mask", "mixup", "patches")

@@ -18,9 +18,9 @@ import torch
 from claims import record
 from kill_resume import contents
 from process import run, run_and_kill
-from veilkit.datasets.generated import generate_people
 from veilkit.datasets.labelled import load_training_part
-from veilkit.methods.fro import Fro, FroConfig
+from veilkit.methods.fro.method import Fro, FroConfig
+from veilkit.synthetic.people import generate_people
 from veilkit.training.reid_config import PLAIN
 
 SEED, KILLS = 0, 5

@@ -25,10 +25,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from claims import record
-from veilkit.methods.assembling import AssemblyConfig, Statistics, assemble
 from veilkit.methods.base import bind
-from veilkit.methods.fro import Fro, FroConfig
-from veilkit.methods.pool import Pool
+from veilkit.methods.fro.assembly import AssemblyConfig, Statistics, assemble
+from veilkit.methods.fro.method import Fro, FroConfig
+from veilkit.methods.fro.pool import Pool
 from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig
 from veilkit.rng import Randomness
 from veilkit.training.allocator import keep_memory

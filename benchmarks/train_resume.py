@@ -16,7 +16,7 @@ from pathlib import Path
 from claims import record
 from process import command, run
 from veilkit.checkpoint import load_checkpoint
-from veilkit.datasets.generated import generate_people
+from veilkit.synthetic.people import generate_people
 
 SEED, RUNS, KILLS, EPOCHS = 0, 2, 3, 12
 PEOPLE = {"identities": 16, "images": 4, "cameras": 2, "seed": 3}  # the first half, 8 people, is for training

@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from veilkit.audit.reproduce.privacyreid_plan import PrivacyReidStudyConfig
+from studies.privacyreid.plan import PrivacyReidStudyConfig
 from veilkit.configs import as_dict, check_range, digest, parse_settings, with_settings
 from veilkit.errors import ConfigError, UnknownNameError
 from veilkit.lookup import Lookup

@@ -8,17 +8,17 @@ from functools import cache
 import numpy as np
 import torch
 
-from tests.attacks.learned import TINY, drawn, learned_target, learned_target_of
+from tests.attacks.learners import TINY, drawn, learned_target, learned_target_of
 from tests.audit.folders import person
 from veilkit.attacks import AttackTarget, Budget
 from veilkit.attacks.pictures import HeldPictures, NoisePictures, Pictures
 from veilkit.attacks.search import plan_search
-from veilkit.datasets.generated import render_person
 from veilkit.experts import Embedder, load_expert
 from veilkit.experts.base import ExpertInfo
 from veilkit.methods.base import Method
 from veilkit.methods.mixing import MixUp, MixUpConfig, Patches, PatchesConfig
 from veilkit.rng import Randomness
+from veilkit.synthetic.people import render_person
 from veilkit.types import ImageBatch
 
 PEOPLE, SHOTS = 12, 3

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.attacks.learned import drawn, learned_target
+from tests.attacks.learners import drawn, learned_target
 from veilkit.attacks import Budget, run_gated
 from veilkit.attacks.averaging import Averaging, averages, stretched
 from veilkit.attacks.pictures import HeldPictures

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from tests.attacks.learned import COLOURS, JUDGE, drawn, learned_target, noise_like
+from tests.attacks.learners import COLOURS, JUDGE, drawn, learned_target, noise_like
 from tests.attacks.targets import Blind
 from veilkit.attacks import Budget, run_gated
 from veilkit.attacks.attribute_path import AttributePath
-from veilkit.attacks.embedding_inversion import EmbeddingInversion, InversionConfig, train_inverter
 from veilkit.attacks.farthest_match import FarthestMatch
-from veilkit.attacks.identity_inversion import DRAWS, IdentityInversion
-from veilkit.attacks.learning import Learning
+from veilkit.attacks.learned.embedding_inversion import EmbeddingInversion, InversionConfig, train_inverter
+from veilkit.attacks.learned.identity_inversion import DRAWS, IdentityInversion
+from veilkit.attacks.learned.learning import Learning
 from veilkit.attacks.linkage import Linkage
 from veilkit.errors import ConfigError
 from veilkit.types import Evidence

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.attacks.learned import drawn, learned_target
+from tests.attacks.learners import drawn, learned_target
 from veilkit.attacks.recovered import CEILING, likeness, mean_of, own_bound, score_recovered
 
 

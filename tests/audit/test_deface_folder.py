@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 import deface_folder
-from veilkit.audit.boxes import read_boxes
-from veilkit.audit.pairing import pair
+from veilkit.audit.inputs.boxes import read_boxes
+from veilkit.pipeline.pairing import pair
 
 STAND_IN = """#!/bin/sh
 for file in "$1"/*.png; do cp "$file" "${file%.png}_anonymized.png"; done

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from studies.comparison import measures as all_measures
 from veilkit.attacks.pictures import HeldPictures
-from veilkit.audit.reproduce import all_measures
 from veilkit.rng import Randomness
 
 

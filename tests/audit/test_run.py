@@ -15,13 +15,13 @@ from PIL import Image
 from tests.audit.folders import blur, changed, grey, market, noise, person, plain, same
 from tests.methods.anonymisers import tiny_model_file
 from veilkit.audit import AuditResult, read_audit, run_audit
-from veilkit.audit.telling import told
-from veilkit.audit.verdict import Grade
+from veilkit.audit.report.terminal import told
+from veilkit.audit.verdicts.verdict import Grade
 from veilkit.errors import CheckpointError, DataError, UsageError
 from veilkit.experts import load_expert
 from veilkit.experts.base import ExpertInfo
 from veilkit.experts.histogram import HistogramEmbedder
-from veilkit.methods.decoder import decoder_beside
+from veilkit.methods.model_files import decoder_beside
 from veilkit.pipeline.protect import protect
 from veilkit.pipeline.recovering import recover
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from tests.cli.test_commands import veilkit
 from tests.conftest import tree
-from veilkit.datasets.generated import generate_people
 from veilkit.pipeline.identities import write_identity
 from veilkit.pipeline.protect import protect
 from veilkit.pipeline.recovering import recover
+from veilkit.synthetic.people import generate_people
 
 
 def test_from_a_key_to_originals_and_back(folder: Path, tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ import torch
 from typer.testing import CliRunner
 
 from veilkit.cli.train import app
-from veilkit.datasets.generated.faces import Ranges, generate_faces
 from veilkit.errors import ConfigError
 from veilkit.experts import load_expert
 from veilkit.experts.face_attributes import FaceAttributePredictor
+from veilkit.synthetic.faces import Ranges, generate_faces
 
 
 def run(*words: object) -> str:

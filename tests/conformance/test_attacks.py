@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tests.attacks.learned import TINY, make_of
+from tests.attacks.learners import TINY, make_of
 from tests.attacks.targets import noise, originals, target, target_of
 from veilkit.attacks import ATTACKS, AttackTarget, Need, run_gated
 from veilkit.errors import UnknownNameError

@@ -16,9 +16,9 @@ from tests.methods.disguises import tiny_disguise_file
 from tests.methods.experts import tiny_expert_file
 from tests.methods.peprnets import tiny_peprnet_file
 from veilkit.errors import ConfigError, UnknownNameError
+from veilkit.media.writing import to_pixels
 from veilkit.methods import METHODS, Item, bind
 from veilkit.pipeline.protect import protect
-from veilkit.pipeline.writing import to_pixels
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch
 

@@ -16,9 +16,9 @@ from tests.methods.pools import tiny_fro
 from veilkit.datasets.soft_labels import SOFT_LABELS, read_soft_labels
 from veilkit.datasets.views import MOVES, moved
 from veilkit.errors import DataError, UsageError
+from veilkit.media.reading import Limits, decode
 from veilkit.methods import METHODS, Synthesiser, bind
 from veilkit.pipeline.protect import protect
-from veilkit.pipeline.reading import Limits, decode
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch
 

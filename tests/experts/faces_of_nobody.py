@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from veilkit.datasets.generated.faces import FaceTruth, Ranges, render_face
+from veilkit.synthetic.faces import FaceTruth, Ranges, render_face
 
 SIDE = 192
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from veilkit.datasets.generated.faces import render_face
 from veilkit.errors import CheckpointError, MissingExtraError, UnknownNameError
 from veilkit.experts import load_detector, load_face_embedder, load_predictor
 from veilkit.experts.alignment import moved, warp
 from veilkit.experts.face_attributes import FaceAttributePredictor
 from veilkit.experts.faces import DETECTORS, FACE_EMBEDDERS, PREDICTORS
+from veilkit.synthetic.faces import render_face
 from veilkit.training.face_crops import plain_matrix
 
 

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from tests.experts.faces_of_nobody import drawn, landmarks
-from veilkit.datasets.generated.faces import Ranges, render_face
 from veilkit.errors import UsageError
 from veilkit.experts import load_predictor
 from veilkit.experts.alignment import ARCFACE
 from veilkit.experts.weights_folder import weights_folder
+from veilkit.synthetic.faces import Ranges, render_face
 
 pytest.importorskip("openvino", reason="the extra openvino is not installed")
 folder = weights_folder()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tests.attacks.learned import JUDGE
+from tests.attacks.learners import JUDGE
 from tests.methods.experts import pictures, toy_expert
-from veilkit.audit.judges import choose_expert, choose_judge
+from veilkit.audit.inputs.judges import choose_expert, choose_judge
 from veilkit.errors import UnknownNameError
 from veilkit.experts.alignment import view
 from veilkit.experts.viewed import Viewed, load_viewed, names_view

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import torch
 
-from veilkit.methods.decoder import Decoder, decoder_beside
-from veilkit.methods.privacyreid import PrivacyReid, PrivacyReidConfig
-from veilkit.networks.patchgan import PatchGanConfig
+from veilkit.methods.decoder import Decoder
+from veilkit.methods.model_files import decoder_beside
+from veilkit.methods.privacyreid.method import PrivacyReid, PrivacyReidConfig
+from veilkit.methods.privacyreid.patchgan import PatchGanConfig
 from veilkit.networks.pix2pix_unet import Pix2PixConfig, Pix2PixUNet
 from veilkit.training.reid_config import AGW
 

@@ -12,18 +12,18 @@ import torch
 from torch import Tensor, nn
 
 from tests.methods.experts import tiny_expert_file
-from veilkit.datasets.generated.faces import render_group
 from veilkit.experts import load_expert
 from veilkit.experts.base import Detections, Detector, ExpertInfo
 from veilkit.experts.module_embedder import ModuleEmbedder
 from veilkit.experts.preprocessing import Preprocessing
-from veilkit.methods.disguise import Disguise, DisguiseConfig
-from veilkit.methods.disguise_model import DisguiseModel
-from veilkit.networks.critics import CriticsConfig
-from veilkit.networks.identity_transforms import TransformConfig, make_transform
-from veilkit.networks.swapper import Swapper, SwapperConfig
+from veilkit.methods.disguise.critics import CriticsConfig
+from veilkit.methods.disguise.identity import IdentityEncoder, new_ensemble
+from veilkit.methods.disguise.identity_transforms import TransformConfig, make_transform
+from veilkit.methods.disguise.method import Disguise, DisguiseConfig
+from veilkit.methods.disguise.model import DisguiseModel
+from veilkit.methods.disguise.swapper import Swapper, SwapperConfig
 from veilkit.rng import Randomness
-from veilkit.training.disguise_identity import IdentityEncoder, new_ensemble
+from veilkit.synthetic.faces import render_group
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="veilkit-tests-")
 TINY = DisguiseConfig(

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import torch
 
-from veilkit.methods.peprnet import PeprNet, PeprNetConfig
-from veilkit.networks.deid_decoder import DeidDecoder
+from veilkit.methods.peprnet.deid_decoder import DeidDecoder
+from veilkit.methods.peprnet.method import PeprNet, PeprNetConfig
+from veilkit.methods.peprnet.training.run import decoder_config, encoder_config
 from veilkit.networks.reid import ReidNetwork
-from veilkit.training.peprnet_run import decoder_config, encoder_config
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="veilkit-tests-")
 TINY = PeprNetConfig(

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import torch
 
-from veilkit.methods.assembling import AssemblyConfig
-from veilkit.methods.fro import Fro, FroConfig
-from veilkit.methods.pool import Pool
+from veilkit.methods.fro.assembly import AssemblyConfig
+from veilkit.methods.fro.method import Fro, FroConfig
+from veilkit.methods.fro.pool import Pool
 from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig
 from veilkit.training.reid_config import PLAIN
 

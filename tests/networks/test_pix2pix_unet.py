@@ -8,9 +8,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from veilkit.errors import ConfigError, DataError
-from veilkit.networks.patchgan import PatchGan, PatchGanConfig, discriminator_loss, generator_loss
+from veilkit.methods.privacyreid.patchgan import PatchGan, PatchGanConfig, discriminator_loss, generator_loss
+from veilkit.methods.privacyreid.quantiser import quantised_through
 from veilkit.networks.pix2pix_unet import Pix2PixConfig, Pix2PixUNet
-from veilkit.networks.quantiser import quantised_through
 
 
 def parameters(network: nn.Module) -> int:

@@ -8,9 +8,9 @@ import torch
 
 from veilkit.errors import RefusedImage
 from veilkit.experts import load_expert
+from veilkit.media.reading import Limits, decode
 from veilkit.pipeline import embedding
 from veilkit.pipeline.embedding import embed_pictures
-from veilkit.pipeline.reading import Limits, decode
 
 
 def test_features_do_not_depend_on_what_a_picture_is_read_with(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

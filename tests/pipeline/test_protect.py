@@ -20,12 +20,12 @@ from PIL import Image
 import process
 from pictures import picture, write_folder
 from veilkit.errors import DataError, DestinationError, KeyFileError, UsageError
+from veilkit.media.reading import Limits
+from veilkit.media.writing import write_atomically
 from veilkit.methods.controls import Pixelate
 from veilkit.pipeline import work
 from veilkit.pipeline.manifest import read_manifest, read_sums
 from veilkit.pipeline.protect import protect
-from veilkit.pipeline.reading import Limits
-from veilkit.pipeline.writing import write_atomically
 from veilkit.rng import Randomness
 
 

@@ -17,13 +17,13 @@ from pictures import picture, write_folder
 from tests.conftest import tree
 from veilkit.errors import DataError, DestinationError, KeyFileError, SealError, UsageError
 from veilkit.key import read_key
+from veilkit.media.writing import write_atomically
 from veilkit.pipeline import recovering
 from veilkit.pipeline.identities import read_identities, write_identity
 from veilkit.pipeline.manifest import SUMS, read_sums
 from veilkit.pipeline.protect import protect
 from veilkit.pipeline.recovering import recover
 from veilkit.pipeline.sealing import Binding, seal, unseal
-from veilkit.pipeline.writing import write_atomically
 from veilkit.rng import Randomness
 
 ODD = "sub folder/déjà vu \U0001f9d1.jpg"

@@ -13,6 +13,7 @@ from pictures import picture, write_folder
 from tests.conftest import tree
 from tests.methods.pools import tiny_fro
 from veilkit.errors import DataError, DestinationError, UsageError
+from veilkit.media.writing import write_atomically
 from veilkit.pipeline import sealed as sealed_module
 from veilkit.pipeline import work
 from veilkit.pipeline.age import Identity
@@ -20,7 +21,6 @@ from veilkit.pipeline.ledger import Ledger
 from veilkit.pipeline.manifest import SUMS, read_manifest, read_sums
 from veilkit.pipeline.protect import protect
 from veilkit.pipeline.sealing import Unsealed, unseal
-from veilkit.pipeline.writing import write_atomically
 
 ONE, TWO = Identity.generate(), Identity.generate()
 

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from veilkit.datasets.augment import AugmentConfig
-from veilkit.datasets.generated.faces import generate_faces
 from veilkit.errors import ConfigError, DataError
 from veilkit.experts.face_attributes import FaceAttributePredictor
 from veilkit.networks.face_attributes import Attributes
+from veilkit.synthetic.faces import generate_faces
 from veilkit.training.face_attributes import FaceAttributesTraining, attribute_loss, train_face_attributes
 from veilkit.training.face_examples import UNKNOWN, FaceExamples, generated_examples, load_examples, together
 

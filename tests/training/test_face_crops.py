@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from tests.datasets.test_generated_faces import MIRROR
-from veilkit.datasets.generated.faces import Angles
-from veilkit.datasets.generated.faces.lens import angles_of
+from tests.synthetic.test_faces import MIRROR
 from veilkit.errors import ConfigError
 from veilkit.rng import Randomness
+from veilkit.synthetic.faces import Angles
+from veilkit.synthetic.faces.lens import angles_of
 from veilkit.training.face_crops import MIRRORED, CropConfig, plain_matrix, random_crops, turned_gaze
 
 SIDE = 96

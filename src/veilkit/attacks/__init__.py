@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+from veilkit.attacks.adversary import Budget, Masks, Pairs, Protector, Undo
 from veilkit.attacks.attribute_path import AttributePath
 from veilkit.attacks.averaging import Averaging
 from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
-from veilkit.attacks.embedding_inversion import EmbeddingInversion
 from veilkit.attacks.farthest_match import FarthestMatch
-from veilkit.attacks.feature_inversion import FeatureDecoding, FeatureMatching, FeatureReconstruction
+from veilkit.attacks.features.inversion import FeatureDecoding, FeatureMatching, FeatureReconstruction
 from veilkit.attacks.gated import Trial, run_gated
 from veilkit.attacks.identify import Identification
-from veilkit.attacks.identity_inversion import IdentityInversion
-from veilkit.attacks.jigsaw import Jigsaw
+from veilkit.attacks.jigsaw.attack import Jigsaw
+from veilkit.attacks.learned.embedding_inversion import EmbeddingInversion
+from veilkit.attacks.learned.identity_inversion import IdentityInversion
+from veilkit.attacks.learned.recovery import Recovery, RecoveryWithFeatures
+from veilkit.attacks.learned.retrained import Retrained
+from veilkit.attacks.learned.silhouette import Silhouette
 from veilkit.attacks.linkage import Linkage
 from veilkit.attacks.mean_image import MeanImage
-from veilkit.attacks.means import Budget, Masks, Pairs, Protector, Undo
 from veilkit.attacks.own_original import OwnOriginal
-from veilkit.attacks.recovery import Recovery, RecoveryWithFeatures
-from veilkit.attacks.retrained import Retrained
-from veilkit.attacks.silhouette import Silhouette
 from veilkit.attacks.stock_recogniser import StockRecogniser
 from veilkit.attacks.stolen_decoder import StolenDecoder
-from veilkit.attacks.unmix import Unmix
-from veilkit.attacks.unpaired import LabelledPictures, UnpairedAttack, UnpairedNeed, UnpairedRelease, UnpairedTarget
-from veilkit.attacks.unpaired_gated import UnpairedTrial, run_unpaired
-from veilkit.attacks.unpaired_table import UNPAIRED_ATTACKS
+from veilkit.attacks.synthetic_release.base import (
+    LabelledPictures,
+    UnpairedAttack,
+    UnpairedNeed,
+    UnpairedRelease,
+    UnpairedTarget,
+)
+from veilkit.attacks.synthetic_release.gated import UnpairedTrial, run_unpaired
+from veilkit.attacks.synthetic_release.table import UNPAIRED_ATTACKS
+from veilkit.attacks.unmix.attack import Unmix
 from veilkit.lookup import Lookup
 
 _ALL: tuple[type[Attack], ...] = (

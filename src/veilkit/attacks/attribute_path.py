@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veilkit.attacks.base import AttackTarget, Need
-from veilkit.attacks.by_person import PersonSearch, found_among
+from veilkit.attacks.person_search import PersonSearch, found_among
 from veilkit.attacks.pictures import HeldPictures
 from veilkit.types import Evidence, Level
 

@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from veilkit.attacks.adversary import Protector
 from veilkit.attacks.base import Attack, AttackTarget, Need
-from veilkit.attacks.division import attack_size, pixels, some_people
 from veilkit.attacks.mean_image import resized
-from veilkit.attacks.means import Protector
+from veilkit.attacks.people_split import attack_size, pixels, some_people
 from veilkit.attacks.pictures import HeldPictures, Pictures
 from veilkit.attacks.recovered import mean_of, own_bound, score_recovered
 from veilkit.attacks.undone import recognised

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from veilkit.attacks.means import Budget, Masks, Pairs, Protector, Undo
+from veilkit.attacks.adversary import Budget, Masks, Pairs, Protector, Undo
 from veilkit.attacks.pictures import Pictures, SomePictures
 from veilkit.attacks.search import Search
 from veilkit.experts import Embedder

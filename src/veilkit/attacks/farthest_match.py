@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veilkit.attacks.base import Attack, AttackTarget, Need
-from veilkit.attacks.by_person import found_among, rank_one_on_originals
+from veilkit.attacks.person_search import found_among, rank_one_on_originals
 from veilkit.types import Evidence, Level
 
 Features = NDArray[np.float32]

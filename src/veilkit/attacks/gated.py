@@ -10,9 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from veilkit.attacks.adversary import Pairs, Protector
 from veilkit.attacks.base import Attack, AttackTarget, Oracle
 from veilkit.attacks.gates import reaches_clean_bound, scores_chance
-from veilkit.attacks.means import Pairs, Protector
 from veilkit.attacks.pictures import NoisePictures, Pictures
 from veilkit.rng import Randomness
 from veilkit.types import Evidence

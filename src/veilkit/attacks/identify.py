@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
 from veilkit.attacks.classifiers import STRENGTHS, nearest_centroid, nearest_neighbour, softmax
-from veilkit.attacks.division import some_people
 from veilkit.attacks.intervals import mean_score
+from veilkit.attacks.people_split import some_people
 from veilkit.attacks.pictures import Pictures
 from veilkit.metrics import clopper_pearson, retrieval
 from veilkit.rng import Randomness

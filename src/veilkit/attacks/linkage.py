@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veilkit.attacks.base import AttackTarget, Need
-from veilkit.attacks.by_person import PersonSearch
+from veilkit.attacks.person_search import PersonSearch
 from veilkit.types import Level
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from veilkit.attacks.adversary import Undo
 from veilkit.attacks.base import Attack, AttackTarget, Need
-from veilkit.attacks.division import attack_size, pixels
 from veilkit.attacks.mean_image import resized
-from veilkit.attacks.means import Undo
+from veilkit.attacks.people_split import attack_size, pixels
 from veilkit.attacks.pictures import Pictures
 from veilkit.attacks.recovered import mean_of, own_bound, score_recovered
 from veilkit.types import Evidence, Level

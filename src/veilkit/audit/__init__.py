@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from veilkit.audit.compare_report import write_comparison
+from veilkit.audit.report.compare_report import write_comparison
 from veilkit.audit.result import AuditResult, Measurement, read_audit
 from veilkit.audit.run import run_audit
-from veilkit.audit.thresholds import Thresholds
+from veilkit.audit.verdicts.thresholds import Thresholds
 
 audit = run_audit
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from veilkit.attacks.retrained import start_facts
+from veilkit.attacks.learned.retrained import start_facts
+from veilkit.audit.inputs.spec import AuditSpec, DatasetSpec, ExpertSpec, MethodSpec, ReleaseSpec
 from veilkit.audit.result import AuditResult
 from veilkit.audit.run import REPORT, run_audit
-from veilkit.audit.spec import AuditSpec, DatasetSpec, ExpertSpec, MethodSpec, ReleaseSpec
-from veilkit.audit.wording import at_least
+from veilkit.audit.verdicts.wording import at_least
 from veilkit.errors import CheckpointError, DataError, DestinationError, KeyFileError
+from veilkit.media.writing import write_atomically
 from veilkit.pipeline.protect import protect
-from veilkit.pipeline.writing import write_atomically
 
 MATRIX = "matrix.json"
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from veilkit.audit.verdict import LevelVerdict
+from veilkit.audit.verdicts.verdict import LevelVerdict
 from veilkit.errors import DataError
 from veilkit.types import Evidence, Role, Score
 

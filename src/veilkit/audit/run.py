@@ -11,22 +11,13 @@ from typing import Any
 
 from veilkit.attacks import Budget
 from veilkit.attacks.intervals import CONFIDENCE, DRAWS
-from veilkit.attacks.recovery import Recovery, RecoveryConfig
-from veilkit.attacks.retrained import start_facts
-from veilkit.audit.affordable import affordable, with_choice
+from veilkit.attacks.learned.recovery import Recovery, RecoveryConfig
+from veilkit.attacks.learned.retrained import start_facts
 from veilkit.audit.alarms import check_attacks, raise_alarms
-from veilkit.audit.attempts import attempts
-from veilkit.audit.cache import Cache
-from veilkit.audit.cells import CellFiles
-from veilkit.audit.engine import Place, compute_cells
-from veilkit.audit.gaps import unmeasured
-from veilkit.audit.judges import describe
-from veilkit.audit.levels import level_verdicts
-from veilkit.audit.manifest_check import check_manifest
-from veilkit.audit.markdown import write_markdown
-from veilkit.audit.pairing import HOW_TEXT
-from veilkit.audit.plan import AuditPlan, wanted_attacks
-from veilkit.audit.prepared import (
+from veilkit.audit.cells.attempts import attempts
+from veilkit.audit.cells.budget import seconds_of
+from veilkit.audit.cells.engine import Place, compute_cells
+from veilkit.audit.cells.prepared import (
     ATTACK,
     EVIDENCE,
     IMAGES,
@@ -36,21 +27,30 @@ from veilkit.audit.prepared import (
     Prepared,
     evidence_of,
 )
-from veilkit.audit.report import write_report
+from veilkit.audit.cells.store import CellFiles
+from veilkit.audit.cells.tallies import tally
+from veilkit.audit.cells.timing import affordable, with_choice
+from veilkit.audit.inputs.cache import Cache
+from veilkit.audit.inputs.judges import describe
+from veilkit.audit.inputs.manifest_check import check_manifest
+from veilkit.audit.inputs.plan import AuditPlan, wanted_attacks
+from veilkit.audit.report.html import write_report
+from veilkit.audit.report.markdown import write_markdown
 from veilkit.audit.result import AuditResult
-from veilkit.audit.spending import seconds_of
-from veilkit.audit.subject import known_manifest
-from veilkit.audit.summary import summarise
-from veilkit.audit.tallies import tally
-from veilkit.audit.thresholds import Thresholds, chosen_thresholds
-from veilkit.audit.unpaired_summary import unpaired_findings
+from veilkit.audit.verdicts.findings import summarise
+from veilkit.audit.verdicts.gaps import unmeasured
+from veilkit.audit.verdicts.levels import level_verdicts
+from veilkit.audit.verdicts.synthetic_findings import unpaired_findings
+from veilkit.audit.verdicts.thresholds import Thresholds, chosen_thresholds
 from veilkit.configs import as_dict
 from veilkit.datasets.folder import check_folder
 from veilkit.errors import DestinationError, UsageError
 from veilkit.experts import Embedder
 from veilkit.experts.digest import file_sha256
-from veilkit.pipeline.reading import Limits
-from veilkit.pipeline.writing import write_atomically
+from veilkit.media.reading import Limits
+from veilkit.media.writing import write_atomically
+from veilkit.pipeline.manifest import known_manifest
+from veilkit.pipeline.pairing import HOW_TEXT
 from veilkit.rng import Randomness
 from veilkit.version import __version__
 

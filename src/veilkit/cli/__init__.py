@@ -21,7 +21,6 @@ from veilkit.cli import (
     methods,
     protect,
     recover,
-    reproduce,
     study,
     train,
 )
@@ -71,7 +70,6 @@ app.add_typer(generate.app, name="generate")
 app.add_typer(train.app, name="train")
 app.add_typer(methods.app, name="methods")
 app.add_typer(experts.app, name="experts")
-app.add_typer(reproduce.app, name="reproduce")
 app.add_typer(study.app, name="study")
 app.add_typer(gallery.app, name="gallery")
 app.command("keygen")(keygen.keygen)

@@ -155,8 +155,8 @@ def audit(
     `veilkit audit compare` puts several audits side by side.
     Exit code: 0 measured (the report says what could not be), 2 nothing can be measured or an error, 130 interrupted.
     """
+    from veilkit.audit.report.terminal import told
     from veilkit.audit.run import REPORT, destination, run_audit
-    from veilkit.audit.telling import told
     from veilkit.errors import UsageError
 
     if spec is not None:
@@ -209,9 +209,9 @@ def audit(
 
 def _matrix(file: Path, out: Path | None, workers: int) -> None:
     """Run a spec and tell each audit in a few lines."""
+    from veilkit.audit.inputs.spec import read_spec
     from veilkit.audit.matrix import MATRIX, run_matrix
-    from veilkit.audit.spec import read_spec
-    from veilkit.audit.wording import at_least, unproven
+    from veilkit.audit.verdicts.wording import at_least, unproven
     from veilkit.errors import DataError
 
     target = out or file.with_suffix(".audit")

@@ -28,7 +28,7 @@ def compare(audits: Audits, out: Out = Path("compare"), thresholds: ThresholdsFi
     The first audit is what the others are compared with, search by search where they have the same originals. Audits
     of other originals, of other searches, or by another expert or judge are listed, and not compared.
     """
-    from veilkit.audit.compare_report import PAGE, change, write_comparison
+    from veilkit.audit.report.compare_report import PAGE, change, write_comparison
 
     found = write_comparison(audits, out, thresholds=thresholds)
     for each in found.audits:

@@ -76,8 +76,8 @@ def add_pictures(
     from veilkit.datasets.folder import load_folder
     from veilkit.datasets.times import time_teller
     from veilkit.errors import DataError, RefusedImage
+    from veilkit.media.reading import Limits
     from veilkit.pipeline.embedding import embed_pictures
-    from veilkit.pipeline.reading import Limits
     from veilkit.progress import Progress
 
     tell, split, outcome = time_teller(times), load_folder(folder, labels), Outcome()
@@ -126,8 +126,8 @@ def read_queries(gallery: Gallery, source: Path, expert_name: str | None, pixels
 
     from veilkit.errors import DataError
     from veilkit.gallery import Features, read_features
+    from veilkit.media.reading import Limits
     from veilkit.pipeline.embedding import embed_pictures
-    from veilkit.pipeline.reading import Limits
 
     if source.suffix == FEATURES:
         return read_features(source)

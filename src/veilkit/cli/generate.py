@@ -29,8 +29,8 @@ def people(
     workers: Annotated[int | None, typer.Option(min=1, help="Worker processes.", show_default="one per core")] = None,
 ) -> None:
     """Generate pedestrians in the layout of Market-1501."""
-    from veilkit.datasets.generated import generate_people
     from veilkit.progress import Progress
+    from veilkit.synthetic.people import generate_people
 
     with Progress(identities * images, "generating") as progress:
         reported = 0
@@ -71,8 +71,8 @@ def faces(
     workers: Annotated[int | None, typer.Option(min=1, help="Worker processes.", show_default="one per core")] = None,
 ) -> None:
     """Generate faces with their landmarks, gaze, expression and pose; a stopped run goes on."""
-    from veilkit.datasets.generated.faces import Ranges, generate_faces
     from veilkit.progress import Progress
+    from veilkit.synthetic.faces import Ranges, generate_faces
 
     pictures = images * -(-people // faces_per_picture)
     with Progress(pictures, "generating") as progress:

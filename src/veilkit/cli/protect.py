@@ -81,9 +81,9 @@ def protect(
     if workers:
         start_early()
     from veilkit.configs import parse_settings
+    from veilkit.media.reading import Limits
     from veilkit.methods import METHODS
     from veilkit.pipeline.protect import protect as run
-    from veilkit.pipeline.reading import Limits
 
     if names is Names.keep:
         typer.echo("Warning: the release keeps the pictures' own names; names often tell who somebody is.", err=True)

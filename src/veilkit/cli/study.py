@@ -86,8 +86,8 @@ def make(
     Which pictures belong together is found as `veilkit audit` finds it. The page holds no names, paths, methods or
     answers; it does hold originals.
     """
-    from veilkit.audit.study.make import LARGE, make_study
-    from veilkit.audit.study.plan import Design
+    from veilkit.perception.make import LARGE, make_study
+    from veilkit.perception.plan import Design
 
     kinds = ("pair", "choice") if kind is Kinds.both else (kind.value,)
     made = make_study(
@@ -127,8 +127,8 @@ def score(answers: Answers, key: StudyKeyFile, json: Json = False, draw_seed: Dr
     are refused.
     Exit code: 0 scored, 2 an error.
     """
-    from veilkit.audit.study.score import score_study
-    from veilkit.audit.study.table import study_table
+    from veilkit.perception.score import score_study
+    from veilkit.perception.table import study_table
 
     scores = score_study(answers, key, draw_seed=draw_seed)
     typer.echo(scores.to_json() if json else study_table(scores), nl=False)

@@ -102,7 +102,7 @@ def student(
     from veilkit.configs import parse_settings, with_settings
     from veilkit.datasets.views import Views
     from veilkit.errors import ConfigError
-    from veilkit.training.student import STUDENT, load_synthetic, train_student, views_of
+    from veilkit.methods.fro.student import STUDENT, load_synthetic, train_student, views_of
 
     torch.set_num_threads(threads)
     changes = {**parse_settings(settings or []), "seed": seed} | ({"backbone": backbone} if backbone else {})
@@ -127,7 +127,7 @@ def _taught(folder: Path, teacher: Path, labels: str) -> tuple[Split, Views]:
     """Any labelled folder, and the logits of a pool on views of its pictures."""
     from veilkit.datasets.labelled import load_training_part
     from veilkit.datasets.views import Views
-    from veilkit.methods.fro import Fro
+    from veilkit.methods.fro.method import Fro
     from veilkit.training.pixels import read_pixels
 
     pool = Fro.load(teacher).pool

@@ -71,11 +71,6 @@ class Decoder:
         return dict(self.generator.state_dict())
 
 
-def decoder_beside(model: Path) -> Path:
-    """Where the decoder of a model file goes."""
-    return model.with_name(f"{model.stem}.decoder.safetensors")
-
-
 @torch.no_grad()
 def generate_each(generator: nn.Module, images: Tensor, size: tuple[int, int], *, own_size: bool = True) -> Tensor:
     """What a generator in evaluation mode makes of each picture (N, 3, H, W) by itself, at `size` (height, width).

@@ -11,10 +11,11 @@ from pathlib import Path, PurePosixPath
 import torch
 
 from veilkit.errors import CheckpointError, DataError, DestinationError, RefusedImage, SealError
+from veilkit.media.reading import Limits, decode, read_bytes, sha256
+from veilkit.media.writing import encode, to_pixels, write_atomically
 from veilkit.methods.decoder import Decoder
 from veilkit.pipeline.access_log import AccessLog
 from veilkit.pipeline.manifest import Manifest
-from veilkit.pipeline.reading import Limits, decode, read_bytes, sha256
 from veilkit.pipeline.recovery_folders import (
     SCRATCH,
     Recovered,
@@ -24,7 +25,6 @@ from veilkit.pipeline.recovery_folders import (
     wanted_pictures,
 )
 from veilkit.pipeline.restoring import check_place, check_together, is_restored
-from veilkit.pipeline.writing import encode, to_pixels, write_atomically
 from veilkit.progress import Progress
 
 _LIMITS = Limits()

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from veilkit.errors import RefusedImage
 from veilkit.experts import Embedder
-from veilkit.pipeline.reading import Limits, decode, read_bytes, sha256
+from veilkit.media.reading import Limits, decode, read_bytes, sha256
 
 _BATCH = 64
 _LARGEST = 4_000_000  # pixels; larger pictures are made smaller first, since every expert makes them far smaller

@@ -9,6 +9,7 @@ from veilkit.datasets.folder import walk
 from veilkit.datasets.labels import labeller
 from veilkit.errors import DataError
 from veilkit.key import Key
+from veilkit.media.writing import SUFFIX
 from veilkit.methods import Synthesiser, bind
 from veilkit.pipeline.ledger import Entry, Ledger
 from veilkit.pipeline.naming import kept_names, pseudonyms
@@ -16,7 +17,6 @@ from veilkit.pipeline.places import Places
 from veilkit.pipeline.release import Wanted
 from veilkit.pipeline.sealed import check_sealed_name
 from veilkit.pipeline.synthesis import count_people, planned
-from veilkit.pipeline.writing import SUFFIX
 
 
 def enrol(wanted: Wanted, places: Places, ledger: Ledger, secret: Key) -> int:

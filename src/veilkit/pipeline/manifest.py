@@ -93,3 +93,14 @@ def _line(name: bytes, digest: bytes) -> bytes:
     """One line; names with a newline or backslash are escaped as sha256sum does, the line then begins with one."""
     escaped = name.replace(b"\\", b"\\\\").replace(b"\n", b"\\n").replace(b"\r", b"\\r")
     return (b"\\" if escaped != name else b"") + digest + b"  " + escaped + b"\n"
+
+
+def known_manifest(protected: Path) -> tuple[Manifest | None, tuple[str, ...]]:
+    """The manifest of a release, and what is to be told: another tool's file of that name is no manifest of ours."""
+    try:
+        return read_manifest(protected), ()
+    except DataError:
+        return None, (
+            "manifest.json is not one that this version reads: the folder is treated as any other, and what the file "
+            "says of keys and names is not used",
+        )

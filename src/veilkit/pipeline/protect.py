@@ -13,6 +13,8 @@ from typing import Any, get_args
 from veilkit.datasets.labels import labeller
 from veilkit.errors import ConfigError, DestinationError, UsageError
 from veilkit.key import Key, read_or_create_key
+from veilkit.media.reading import Limits
+from veilkit.media.writing import SUFFIX, Format
 from veilkit.methods import METHODS, Item, Method, Synthesiser, bind
 from veilkit.pipeline.engines.local import LocalEngine
 from veilkit.pipeline.enrolment import enrol
@@ -20,12 +22,10 @@ from veilkit.pipeline.ledger import Entry, Ledger
 from veilkit.pipeline.manifest import MANIFEST
 from veilkit.pipeline.naming import Names
 from veilkit.pipeline.places import Places, find_places
-from veilkit.pipeline.reading import Limits
 from veilkit.pipeline.release import Wanted, close_release, open_release
 from veilkit.pipeline.sealed import close_sealed, open_sealed, recipients_for
 from veilkit.pipeline.synthesis import grouped_tasks
 from veilkit.pipeline.work import Job, Task, item_name
-from veilkit.pipeline.writing import SUFFIX, Format
 from veilkit.progress import Progress
 
 

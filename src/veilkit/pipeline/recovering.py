@@ -12,11 +12,12 @@ from pathlib import Path
 
 from veilkit.errors import DataError, DestinationError, KeyFileError, RefusedImage, SealError, UsageError
 from veilkit.key import Key, read_key
+from veilkit.media.reading import Limits, read_bytes, sha256
+from veilkit.media.writing import write_atomically
 from veilkit.pipeline.access_log import AccessLog
 from veilkit.pipeline.age import Identity
 from veilkit.pipeline.identities import read_identities
 from veilkit.pipeline.manifest import Manifest
-from veilkit.pipeline.reading import Limits, read_bytes, sha256
 from veilkit.pipeline.recovery_folders import (
     SCRATCH,
     Recovered,
@@ -28,7 +29,6 @@ from veilkit.pipeline.recovery_folders import (
 from veilkit.pipeline.restoring import check_place, check_together, is_restored
 from veilkit.pipeline.sealed import sealed_beside
 from veilkit.pipeline.sealing import SEALED_SUFFIX, Unsealed, check_path, unseal
-from veilkit.pipeline.writing import write_atomically
 from veilkit.progress import Progress
 
 _TOLD = 3  # pictures that an error names

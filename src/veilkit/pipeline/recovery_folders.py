@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from veilkit.errors import DataError, DestinationError, SealError, UsageError
+from veilkit.media.reading import sha256
 from veilkit.pipeline.manifest import MANIFEST, SUMS, Manifest, read_manifest, read_sums
-from veilkit.pipeline.reading import sha256
 from veilkit.pipeline.sealing import check_path
 
 SCRATCH = ".veilkit-recover"  # where an original is written before it gets its name

@@ -11,6 +11,7 @@ from typing import Any
 
 from veilkit.errors import DestinationError
 from veilkit.key import Key
+from veilkit.media.writing import Format, write_atomically
 from veilkit.methods import Method, Synthesiser
 from veilkit.pipeline.ledger import Ledger
 from veilkit.pipeline.manifest import MANIFEST, SUMS, Manifest, write_sums
@@ -18,7 +19,6 @@ from veilkit.pipeline.naming import Names
 from veilkit.pipeline.places import Places
 from veilkit.pipeline.sealed import check_sealed
 from veilkit.pipeline.synthesis import write_soft_labels
-from veilkit.pipeline.writing import Format, write_atomically
 from veilkit.version import __version__
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from veilkit.errors import SealError
-from veilkit.pipeline.reading import sha256
+from veilkit.media.reading import sha256
 
 
 def check_place(folder: Path, path: str, digest: str, *, scratch: str) -> None:

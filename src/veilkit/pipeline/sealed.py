@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from veilkit.errors import DataError, DestinationError, UsageError
+from veilkit.media.reading import sha256
+from veilkit.media.writing import write_atomically
 from veilkit.methods import Method
 from veilkit.pipeline.identities import read_recipients
 from veilkit.pipeline.ledger import Entry, Ledger
 from veilkit.pipeline.manifest import SUMS, write_sums
 from veilkit.pipeline.naming import SCRATCH
-from veilkit.pipeline.reading import sha256
 from veilkit.pipeline.sealing import SEALED_SUFFIX, Binding, seal
-from veilkit.pipeline.writing import write_atomically
 from veilkit.rng import Randomness
 
 _FACT = "sealed_to"  # in the ledger, which is private: the recipients themselves

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 
 from veilkit.errors import SealError
+from veilkit.media.reading import sha256
 from veilkit.pipeline.age import Identity, decrypt, encrypt
-from veilkit.pipeline.reading import sha256
 from veilkit.rng import Randomness
 
 MAGIC = b"veilkit-sealed-original-1\n"

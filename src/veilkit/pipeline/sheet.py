@@ -10,8 +10,8 @@ from PIL import Image, ImageDraw, ImageFont
 from veilkit.datasets.folder import load_folder
 from veilkit.errors import DataError
 from veilkit.key import read_key
+from veilkit.media.writing import SUFFIX
 from veilkit.pipeline.manifest import read_manifest
-from veilkit.pipeline.writing import SUFFIX
 
 _CELL = (96, 192)
 _GAP = 4

@@ -18,13 +18,13 @@ from veilkit.datasets.soft_labels import SOFT_LABELS, SoftLabels
 from veilkit.datasets.views import MOVES, Views, views_logits
 from veilkit.errors import DataError
 from veilkit.key import Key
-from veilkit.methods import Synthesiser
+from veilkit.media.reading import Limits, decode, read_bytes, sha256
+from veilkit.media.writing import write_atomically
+from veilkit.methods import METHODS, Synthesiser
 from veilkit.pipeline.ledger import Entry, Ledger
-from veilkit.pipeline.manifest import SUMS, read_sums
+from veilkit.pipeline.manifest import SUMS, Manifest, read_sums
 from veilkit.pipeline.naming import RESERVED, Names
-from veilkit.pipeline.reading import Limits, decode, read_bytes, sha256
 from veilkit.pipeline.work import Task
-from veilkit.pipeline.writing import write_atomically
 from veilkit.progress import Progress
 from veilkit.rng import Randomness
 
@@ -120,3 +120,8 @@ def write_soft_labels(
     ).encode()
     write_atomically(destination / SOFT_LABELS, data, scratch)
     return SOFT_LABELS, sha256(data)
+
+
+def is_synthetic(manifest: Manifest | None) -> bool:
+    """Whether the pictures of a release belong to no original, as its manifest's method says."""
+    return manifest is not None and manifest.method in METHODS and METHODS[manifest.method].unpaired

@@ -17,11 +17,11 @@ import torch
 from numpy.typing import NDArray
 
 from veilkit.errors import DataError, DestinationError, RefusedImage, VeilkitError
+from veilkit.media.reading import Limits, decode, read_bytes, sha256
+from veilkit.media.writing import Format, encode, to_pixels, write_atomically
 from veilkit.methods import Method, Synthesiser, bind
 from veilkit.pipeline.ledger import Entry
-from veilkit.pipeline.reading import Limits, decode, read_bytes, sha256
 from veilkit.pipeline.sealed import SealedFolder
-from veilkit.pipeline.writing import Format, encode, to_pixels, write_atomically
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch, Release
 

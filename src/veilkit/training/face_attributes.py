@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from veilkit.datasets.augment import AugmentConfig, augment
-from veilkit.datasets.generated.faces import LABELS
 from veilkit.errors import ConfigError
 from veilkit.networks.face_attributes import Attributes, FaceAttributes, FaceAttributesConfig, save_face_attributes
 from veilkit.rng import Randomness
 from veilkit.training.face_crops import CropConfig, random_crops
 from veilkit.training.face_examples import UNKNOWN, FaceExamples
 from veilkit.training.fitting import FitConfig, fit_network, seeded
+from veilkit.training.generated_faces import LABELS
 
 
 @dataclass(frozen=True, slots=True)

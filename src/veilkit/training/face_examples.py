@@ -12,12 +12,12 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from veilkit.datasets.generated.faces import load_generated_faces
-from veilkit.datasets.generated.faces.generate import DESCRIPTION
 from veilkit.errors import ConfigError, DataError
 from veilkit.networks.face_attributes import HEADS, Head
+from veilkit.synthetic.faces.generate import DESCRIPTION
 from veilkit.training.face_identity import load_training_faces
 from veilkit.training.face_labels import label_faces
+from veilkit.training.generated_faces import load_generated_faces
 from veilkit.training.pixels import read_pixels
 from veilkit.types import Split
 

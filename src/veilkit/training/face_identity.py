@@ -12,11 +12,11 @@ from PIL import Image
 from torch import Tensor
 
 from veilkit.datasets.folder import load_folder
-from veilkit.datasets.generated.workers import write_whole
 from veilkit.datasets.lfw import is_lfw, load_lfw, outside_folds
 from veilkit.errors import DataError
 from veilkit.experts.alignment import ARCFACE
 from veilkit.progress import Progress
+from veilkit.synthetic.workers import write_whole
 from veilkit.training.face_labels import label_faces
 from veilkit.training.pixels import read_picture
 from veilkit.training.reid import ReidTraining, train_reid

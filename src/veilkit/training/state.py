@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
+
+from veilkit.checkpoint import Checkpoint, load_checkpoint
+from veilkit.errors import ConfigError
 
 
 def pack_optimizer(optimizer: Optimizer) -> dict[str, Tensor]:
@@ -57,3 +62,16 @@ class MovingAverage:
                 self.tensors[name].lerp_(value, 1 - decay)
             else:
                 self.tensors[name].copy_(value)
+
+
+def read_state(path: Path, kind: str, facts: dict[str, Any]) -> Checkpoint:
+    """A saved state, provided that it is one of the run that `facts` describe."""
+    saved = load_checkpoint(path, kind)
+    other = saved.config.get("run", {})
+    changed = sorted(name for name in {*other, *facts} if other.get(name) != facts.get(name))
+    if changed:
+        raise ConfigError(
+            f"{path} belongs to another run: {', '.join(changed)} differ; "
+            "give this run a work folder of its own, or delete that file"
+        )
+    return saved

@@ -15,9 +15,9 @@ from veilkit.audit.alarms.noise import check_noise
 from veilkit.audit.alarms.pixels import check_pixels
 from veilkit.audit.alarms.secrets import check_secrets
 from veilkit.audit.alarms.selftest import check_auditor
+from veilkit.audit.inputs.subject import Subject
 from veilkit.audit.result import Alarm
-from veilkit.audit.subject import Subject
-from veilkit.pipeline.reading import Limits
+from veilkit.media.reading import Limits
 from veilkit.rng import Randomness
 from veilkit.types import Evidence
 

@@ -10,11 +10,11 @@ from collections import Counter
 import numpy as np
 from PIL import Image
 
+from veilkit.audit.inputs.subject import Subject
 from veilkit.audit.result import Alarm
-from veilkit.audit.subject import Subject
 from veilkit.datasets.folder import walk
 from veilkit.errors import RefusedImage
-from veilkit.pipeline.reading import FORMATS, Limits, read_bytes
+from veilkit.media.reading import FORMATS, Limits, read_bytes
 from veilkit.progress import Progress
 
 _HARMLESS = frozenset(

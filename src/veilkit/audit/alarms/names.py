@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from veilkit.audit.hash_names import named_by_hash
+from veilkit.audit.inputs.hash_names import named_by_hash
+from veilkit.audit.inputs.subject import Subject
 from veilkit.audit.result import Alarm
-from veilkit.audit.subject import Subject
-from veilkit.pipeline.reading import Limits
+from veilkit.media.reading import Limits
 
 _SAMPLE = 50  # originals whose hashes are tried where the key has resolved the names
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from veilkit.audit.inputs.subject import Subject
 from veilkit.audit.result import Alarm
-from veilkit.audit.subject import Subject
 from veilkit.rng import Randomness
 
 _PICTURES = 48  # of one size that are compared

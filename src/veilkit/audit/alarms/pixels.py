@@ -8,9 +8,9 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
-from veilkit.audit.pictures import FilePictures
+from veilkit.audit.inputs.pictures import FilePictures
+from veilkit.audit.inputs.subject import Subject
 from veilkit.audit.result import Alarm
-from veilkit.audit.subject import Subject
 
 _NEARLY = 45.0  # dB of PSNR: what a JPEG of the best quality does to a picture, and no protection
 _FLAT = 2.0  # of 255: an original whose values spread less has nothing to hide

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from veilkit.attacks import AttackTarget, Budget
-from veilkit.attacks.division import divide
+from veilkit.attacks.people_split import divide
 from veilkit.attacks.pictures import HeldPictures
 from veilkit.attacks.search import Search, plan_search
 from veilkit.audit.result import Alarm

@@ -1,0 +1,1 @@
+"""Attacks from feature vectors back to pictures."""

@@ -1,0 +1,1 @@
+"""Jigsaw reassembly: patch recombination put back together."""

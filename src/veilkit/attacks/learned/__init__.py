@@ -1,0 +1,1 @@
+"""Attacks by networks that learn from other people's pictures."""

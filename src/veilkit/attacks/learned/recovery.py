@@ -1,0 +1,164 @@
+"""Recovery: a network that learned from other people's pairs to undo the protection (L1)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from veilkit.attacks.adversary import Budget
+from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
+from veilkit.attacks.learned.learning import Learning, digest, learn, unfinished
+from veilkit.attacks.people_split import Division, divide, pixels, victims_of
+from veilkit.attacks.pictures import Pictures
+from veilkit.attacks.recovered import mean_of, own_bound, score_recovered
+from veilkit.experts import Embedder
+from veilkit.networks.unet import UNet, UNetConfig
+from veilkit.rng import Randomness
+from veilkit.training.fitting import Fitted, seeded
+from veilkit.types import Evidence, Level
+
+_CLEAN = 0.9  # of what is recognised in the originals must be recognised in their copies by a trained network
+_CHUNK = 64
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryConfig:
+    """PixelFade's attacker (Section 4.1.2): a U-Net, L1, Adam 1e-3. Its width is one that a CPU can train."""
+
+    width: int = 16
+    depth: int = 4
+    learning: Learning = field(default_factory=Learning)
+
+
+class Recovery(Attack):
+    """Trains a U-Net by L1 on the pairs (original, protected) of some people and recovers the pictures of others.
+
+    The adversary may run the protection on public pictures, or holds the originals of some people in the release. It
+    has neither key nor expert. Scored is whether an independent recogniser finds the very original, and the person,
+    from the recovered picture, and how near the picture is to the original; the mean image stands beside it.
+
+    Gates besides the usual two: its loss has levelled off, and it is no worse than the mean image (half a decibel is
+    forgiven, for where nothing can be learned an L1 loss ends at the median).
+    """
+
+    name = "recovery"
+    summary = "a network that learned from other people's pairs recovers the originals"
+    level = Level.L1
+    needs = frozenset({Need.IMAGES, Need.PAIRS, Need.EXPERT, Need.BUDGET})
+
+    def __init__(self, config: RecoveryConfig | None = None) -> None:
+        self.config = config or RecoveryConfig()
+        self._oracle: Oracle | None = None
+        self._public: Pictures | None = None
+
+    def fit(self, oracle: Oracle | None, public: Pictures | None) -> Self:
+        """Keep the protection and public pictures; learning waits for the target, whose size and budget it takes."""
+        self._oracle, self._public = oracle, public
+        return self
+
+    def run(self, target: AttackTarget) -> Evidence:
+        """Rank-1 of the very original, of the person, and similarity on the fixed and on the paper's scale."""
+        assert target.budget is not None
+        division = divide(target, self._oracle, self._public)
+        if division.reason:
+            return Evidence(self.name, self.level, applicable=False, reason=division.reason)
+        assert division.victims.protected is not None
+        eye = self.eye(target)
+        learner = Recoverer(division, target.budget, self.config, eye)
+        fitted = learner.learn(target.work, self.name)
+        found = score_recovered(
+            division.victims, learner.recover(division.victims.protected), mean_of(learner.originals, division.size)
+        )
+        details = {**division.details, **found.details, "updates": len(fitted.losses), "stopped early": fitted.early}
+        if eye is not None:
+            details["surrogate"] = eye.name
+        most = own_bound(division.victims)
+        invalid = unfinished(fitted, found.scores[0].value, None if most is None else _CLEAN * most)
+        return Evidence(self.name, self.level, found.scores, invalid=(*invalid, *found.invalid), details=details)
+
+    def eye(self, target: AttackTarget) -> Embedder | None:
+        """The recogniser whose features of the protected picture the network is told; None here."""
+        return None
+
+    def clean_bound(self, target: AttackTarget) -> float | None:
+        """Nine tenths of the originals that the recogniser finds among the originals."""
+        bound = own_bound(victims_of(target, self._oracle is not None and self._public is not None))
+        return None if bound is None else _CLEAN * bound
+
+
+class RecoveryWithFeatures(Recovery):
+    """As `recovery`, and the network is also told the features of the protected picture under a surrogate expert.
+
+    A protection that keeps features for one expert often keeps them for others too; what pixels no longer show may so
+    still be told. The surrogate is any recogniser that the adversary has, by default the independent one that also
+    judges; it is never trained on the protection.
+    """
+
+    name = "recovery_features"
+    summary = "as recovery, with the features that a recogniser finds in the protected picture"
+
+    def __init__(self, config: RecoveryConfig | None = None, surrogate: Embedder | None = None) -> None:
+        super().__init__(config)
+        self._surrogate = surrogate
+
+    def eye(self, target: AttackTarget) -> Embedder | None:
+        """The surrogate."""
+        return self._surrogate or target.recogniser
+
+
+class Recoverer:
+    """A recovery network and what teaches it."""
+
+    def __init__(self, division: Division, budget: Budget, config: RecoveryConfig, eye: Embedder | None) -> None:
+        public = division.public
+        self._size, self._budget, self._config, self._eye = division.size, budget, config, eye
+        self.originals = pixels(public.originals, division.size)
+        self._protected = pixels(public.protected, division.size)
+        self._people = public.people
+        told = None if eye is None else public.protected.features(eye)
+        self._scale = None if told is None else (told.mean(axis=0), told.std() + 1e-12)
+        self._told = self._standard(told)
+        network = UNetConfig(config.width, config.depth, features=0 if told is None else told.shape[1])
+        self.network = seeded(lambda: UNet(network), Randomness.from_seed(budget.seed).child("recovery"))
+
+    def learn(self, work: Path | None, name: str) -> Fitted:
+        """Fit the network to the public pairs, by L1."""
+        parts = [self.originals, self._protected, *([] if self._told is None else [self._told])]
+        facts = {"data": digest(*parts), "network": asdict(self.network.config)}
+        return learn(
+            self.network, self._loss, self._people, self._config.learning, self._budget, name=name, facts=facts,
+            work=work,
+        )  # fmt: skip
+
+    @torch.no_grad()
+    def recover(self, pictures: Pictures) -> Tensor:
+        """Answers (N, 3, H, W) in [0, 1] to protected pictures."""
+        told = self._standard(None if self._eye is None else pictures.features(self._eye))
+        images = pixels(pictures, self._size)
+        found = [
+            self.network(_unit(images[at : at + _CHUNK]), None if told is None else told[at : at + _CHUNK])
+            for at in range(0, len(images), _CHUNK)
+        ]
+        return torch.cat(found)
+
+    def _loss(self, at: NDArray[np.int64]) -> Tensor:
+        answer = self.network(_unit(self._protected[at]), None if self._told is None else self._told[at])
+        error: Tensor = (answer - _unit(self.originals[at])).abs().mean()
+        return error
+
+    def _standard(self, features: NDArray[np.float32] | None) -> Tensor | None:
+        """Features about zero, of unit spread over all dimensions together; the public ones set the scale."""
+        if features is None or self._scale is None:
+            return None
+        mean, spread = self._scale
+        return torch.from_numpy(((features - mean) / spread).astype(np.float32))
+
+
+def _unit(images: Tensor) -> Tensor:
+    return images.float() / 255

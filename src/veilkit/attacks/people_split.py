@@ -1,0 +1,161 @@
+"""Who teaches an attacker and who is attacked: people who train an attacker are never scored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from veilkit.attacks.adversary import Pairs
+from veilkit.attacks.base import AttackTarget, Oracle
+from veilkit.attacks.mean_image import resized
+from veilkit.attacks.pictures import HeldPictures, Pictures
+from veilkit.errors import DataError
+from veilkit.rng import Randomness
+
+Indices = NDArray[np.int64]
+FEWEST = 4  # people to learn from, and people to attack
+TOO_FEW = f"at least {FEWEST} of each are needed"
+_LARGEST = 256 * 128  # pixels: larger pictures are attacked at a smaller size, which bounds memory and time
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Division:
+    """public: pairs to learn from. victims: the part of the target that is attacked. source: of the pairs.
+
+    size: (height, width) at which all pictures are taken. reason: why there is no attack, or nothing.
+    """
+
+    public: Pairs
+    victims: AttackTarget
+    source: str
+    size: tuple[int, int]
+    reason: str = ""
+
+    @property
+    def on_both_sides(self) -> int:
+        """People who teach the attacker and are attacked; counted anew from the two sides, and always 0."""
+        return 0 if self.victims.people is None else len(np.intersect1d(self.public.people, self.victims.people))
+
+    @property
+    def details(self) -> dict[str, object]:
+        """What a reader is told."""
+        return {
+            "people on both sides": self.on_both_sides,
+            "learned from": self.source,
+            "public people": len(np.unique(self.public.people)),
+            "public pictures": len(self.public),
+            "pictures attacked": 0 if self.victims.originals is None else len(self.victims.originals),
+            "size": list(self.size),
+        }
+
+
+def divide(target: AttackTarget, oracle: Oracle | None, public: Pictures | None) -> Division:
+    """Pairs of people to learn from, by what there is: the target's pairs, an oracle, or else half of its people."""
+    assert target.budget is not None
+    assert target.originals is not None
+    most = target.budget.pictures
+    victims, teachers = _parts(target, oracle is not None and public is not None)
+    size = attack_size(victims if victims.originals is not None and len(victims.originals) else target)
+    if target.pairs is not None:
+        pairs, source = target.pairs, "pairs of other people"
+        _check_strangers(target, pairs)
+    elif oracle is not None and public is not None:
+        pairs, source = _asked(oracle, public, most), "the protection, run on public pictures"
+    else:
+        pairs, source = _own_pairs(target, teachers), "half of the people in the release, whose originals are known"
+    chosen = some_people(pairs.people, most, target.rng.child("public people"))
+    pairs = pairs.only(chosen)
+    taught, attacked = len(np.unique(pairs.people)), _count(victims)
+    reason = ""
+    if min(taught, attacked) < FEWEST:
+        reason = (
+            f"to learn from there are {taught} people, and to attack {attacked}; {TOO_FEW}, for those who teach an "
+            "attacker are never scored"
+        )
+    return Division(pairs, victims, source, size, reason)
+
+
+def victims_of(target: AttackTarget, given: bool) -> AttackTarget:
+    """The part of a target that `divide` leaves to attack; given: whether there are an oracle and public pictures."""
+    return _parts(target, given)[0]
+
+
+def some_people(people: Indices, most: int, rng: Randomness) -> Indices:
+    """Positions of all pictures of people drawn at random, until there are `most` or nobody is left; sorted."""
+    codes, inverse, counts = np.unique(people, return_inverse=True, return_counts=True)
+    if len(people) <= most:
+        return np.arange(len(people))
+    order = rng.permutation(len(codes))
+    enough = int(np.searchsorted(np.cumsum(counts[order]), most)) + 1
+    return np.flatnonzero(np.isin(inverse.ravel(), order[:enough]))
+
+
+def attack_size(target: AttackTarget) -> tuple[int, int]:
+    """The most frequent size of the release's pictures (the originals', where it has none); a large one is shrunk."""
+    pictures = target.originals if target.protected is None else target.protected
+    assert pictures is not None
+    sizes, counts = np.unique(pictures.sizes, axis=0, return_counts=True)
+    height, width = (int(side) for side in sizes[np.argmax(counts)])
+    shrink = min(1.0, (_LARGEST / (height * width)) ** 0.5)
+    return max(1, round(height * shrink)), max(1, round(width * shrink))
+
+
+def pixels(pictures: Pictures, size: tuple[int, int]) -> Tensor:
+    """All pictures at one size, uint8 (N, 3, H, W): a release is 8-bit on disk."""
+    held = torch.empty(len(pictures), 3, *size, dtype=torch.uint8)
+    for part, images in pictures.batches():
+        held[part] = (resized(images, size) * 255).round().to(torch.uint8)
+    return held
+
+
+def _parts(target: AttackTarget, given: bool) -> tuple[AttackTarget, Indices]:
+    """The victims, and positions of the pictures that may teach: none where there are pairs from elsewhere."""
+    assert target.budget is not None
+    assert target.originals is not None
+    everybody = np.arange(len(target.originals)) if target.people is None else target.people
+    teachers, attacked = np.empty(0, dtype=np.int64), np.arange(len(everybody))
+    if target.pairs is None and not given:
+        # Without people's codes, two pictures of one person may fall on both sides: then nobody is divided.
+        codes = np.unique(everybody) if target.people is not None else everybody[:0]
+        half = codes[target.rng.child("divided").permutation(len(codes))[: len(codes) // 2]]
+        teachers, attacked = np.flatnonzero(np.isin(everybody, half)), np.flatnonzero(~np.isin(everybody, half))
+    chosen = some_people(everybody[attacked], target.budget.pictures, target.rng.child("victims"))
+    return target.only(attacked[chosen]), teachers
+
+
+def _own_pairs(target: AttackTarget, teachers: Indices) -> Pairs:
+    assert target.originals is not None
+    protected = target.originals if target.protected is None else target.protected
+    people = np.arange(len(target.originals)) if target.people is None else target.people
+    return Pairs(target.originals, protected, people, target.masks, target.features, target.clean_features).only(
+        teachers
+    )
+
+
+def _asked(oracle: Oracle, public: Pictures, most: int) -> Pairs:
+    """What the protection makes of public pictures, each a person of their own."""
+    chosen = np.unique(np.linspace(0, len(public) - 1, min(most, len(public))).astype(np.int64))
+    raw: dict[int, Tensor] = {}
+    made: dict[int, Tensor] = {}
+    for part, images in public.batches(chosen):
+        raw |= zip(part, images, strict=True)
+        made |= zip(part, oracle(images).clamp(0, 1), strict=True)
+    originals, protected = (HeldPictures([held[int(index)] for index in chosen]) for held in (raw, made))
+    return Pairs(originals, protected, -1 - np.arange(len(chosen)))  # numbers that nobody in a target has
+
+
+def _check_strangers(target: AttackTarget, pairs: Pairs) -> None:
+    if target.people is not None and len(both := np.intersect1d(target.people, pairs.people)):
+        raise DataError(
+            f"{len(both)} people are in the public pairs and in the release under attack; people who train an "
+            "attacker are never scored: take them out of one of the two, or give no pairs"
+        )
+
+
+def _count(target: AttackTarget) -> int:
+    assert target.originals is not None
+    return len(target.originals) if target.people is None else len(np.unique(target.people))

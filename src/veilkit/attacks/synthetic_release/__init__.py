@@ -1,0 +1,1 @@
+"""Attacks on releases whose pictures belong to no original."""

@@ -1,0 +1,1 @@
+"""Unmixing: blended pictures taken apart again."""

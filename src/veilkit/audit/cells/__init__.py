@@ -1,0 +1,1 @@
+"""What an audit computes: independent cells, each one JSON file, and what they cost."""

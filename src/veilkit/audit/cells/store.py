@@ -1,0 +1,73 @@
+"""Cells: each is computed once, kept as one JSON file that is whole or absent, and found again by the next run.
+
+An audit's cells (one for each attack and kind of measurement) and a study's (`reproduce.cells`) are kept by this.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from veilkit.errors import DestinationError
+from veilkit.media.writing import write_atomically
+
+
+class CellFiles:
+    """JSON objects by name in one folder. A file that was damaged counts as absent."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def open(self) -> CellFiles:
+        """Make the folder, and remove what a killed run left half written."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            for draft in self.folder.glob("*.part"):
+                if not _alive(draft.stem):
+                    draft.unlink(missing_ok=True)
+        except OSError as error:
+            raise DestinationError(f"cells cannot be kept in {self.folder}: {error.strerror}") from None
+        return self
+
+    def file(self, name: str) -> Path:
+        """Where a cell is kept."""
+        return self.folder / f"{name.replace('/', '.')}.json"
+
+    def read(self, name: str) -> dict[str, Any] | None:
+        """A cell, or None where there is none that can be read."""
+        with suppress(OSError, ValueError):
+            held = json.loads(self.file(name).read_text(encoding="utf-8"))
+            if isinstance(held, dict):
+                return held
+        return None
+
+    def write(self, name: str, held: Mapping[str, Any]) -> None:
+        """Keep a cell, all of it or nothing. Numbers only, or what JSON holds."""
+        text = json.dumps(held, indent=2) + "\n"
+        write_atomically(self.file(name), text.encode(), self.folder)
+
+
+def as_json(values: Any) -> Any:
+    """Values as they come back from a JSON file: two that are equal there are equal here."""
+    return json.loads(json.dumps(values))
+
+
+def facts_digest(facts: Mapping[str, Any]) -> str:
+    """SHA-256 of what a result depends on."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def _alive(process: str) -> bool:
+    """Whether the process that writes a draft, which its name says, still runs."""
+    try:
+        os.kill(int(process), 0)
+    except (ValueError, ProcessLookupError):
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,0 +1,1 @@
+"""What an audit is given: folders, pairs of pictures, judges, training people, specs."""

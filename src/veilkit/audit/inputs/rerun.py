@@ -1,0 +1,135 @@
+"""A method run again by an attacker: under fresh keys, or with one identity for everybody."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from veilkit.attacks import Oracle
+from veilkit.audit.cells.store import as_json
+from veilkit.configs import as_dict
+from veilkit.errors import CheckpointError, ConfigError, UsageError
+from veilkit.methods import METHODS, Method, bind
+from veilkit.methods.disguise.method import Disguise
+from veilkit.methods.disguise.view import neutral
+from veilkit.pipeline.manifest import Manifest
+from veilkit.rng import Randomness
+from veilkit.types import ImageBatch
+
+NO_MODEL = "the model that it was made with is not at hand"
+_AHEAD = 4  # draws made together, so that quick pictures do not leave the expert's slots empty
+
+
+def method_of(manifest: Manifest | None, model: Path | None = None) -> Method[Any] | None:
+    """The method that a manifest names, to be run again; None where that cannot be done with what is at hand.
+
+    It can where each picture is protected by itself, another key gives another result, and what was learned is in the
+    file `model`; raises CheckpointError where that file has nothing to do with the release.
+    """
+    kind = None if manifest is None or manifest.method not in METHODS else METHODS[manifest.method]
+    if model is not None and (kind is None or not (kind.learns or kind.calibrates)):
+        who = (
+            "of which no method with a model is known" if kind is None else f"which {kind.name} made, without a model"
+        )
+        raise CheckpointError(f"{model.name} cannot belong to this release, {who}: leave it out")
+    if manifest is None or kind is None:
+        return None
+    learned = None if model is None else _of_release(kind, model, manifest)
+    if kind.mixes or kind.calibrates or kind.unpaired or not kind.random:
+        return None
+    if kind.learns:
+        return None if learned is None else _as_released(learned, manifest, model)
+    if manifest.expert_sha256 is not None:
+        return None
+    try:
+        return kind.configured(settings=manifest.config)
+    except ConfigError:  # written by another version, or by hand
+        return None
+
+
+def wants_model(manifest: Manifest | None) -> bool:
+    """Whether a release could be made again if its model were at hand."""
+    kind = None if manifest is None or manifest.method not in METHODS else METHODS[manifest.method]
+    return kind is not None and kind.learns and kind.random and not (kind.mixes or kind.unpaired)
+
+
+def _of_release(kind: type[Method[Any]], model: Path, manifest: Manifest) -> Method[Any]:
+    """The method in a model file; raises where its fingerprint is not the one that the release names."""
+    method = kind.load(model)
+    try:
+        own = method.public_config().get("model")
+    except ConfigError as error:  # an expert of its training is missing
+        raise CheckpointError(f"{model.name} cannot be run here: {error}") from None
+    said = manifest.config.get("model")
+    if own != said:
+        raise CheckpointError(
+            f"{model.name} is not the model that made the release: it is {str(own)[:12]}, but the manifest names "
+            f"{str(said)[:12]}"
+        )
+    return method
+
+
+def _as_released(method: Method[Any], manifest: Manifest, model: Path | None) -> Method[Any]:
+    """The same under the settings of a release; raises where it cannot be run under them."""
+    name, said, own = "the model" if model is None else model.name, manifest.config, method.public_config()
+    fields = as_dict(method.config)
+    changed = {setting: value for setting, value in said.items() if setting in fields and own[setting] != value}
+    try:
+        method = method.reconfigured(None, changed)
+    except UsageError as error:
+        raise CheckpointError(f"{name} cannot be run as the release was made: {error}") from None
+    if as_json(method.public_config()) != said:
+        raise CheckpointError(f"{name} cannot be run as the release was made: its manifest has other settings")
+    return method
+
+
+class Again:
+    """Protects pictures again, as `attacks.means.Protector`: the draw's number takes the place of a fresh key.
+
+    A picture's randomness derives from its own values and the draw, so that it does not matter who shares a call.
+    """
+
+    def __init__(self, method: Method[Any], seed: int) -> None:
+        self._method = method
+        self._rng = bind(Randomness.from_seed(seed).child("again"), method)
+        self._made: dict[tuple[str, int], Tensor] = {}
+
+    def __call__(self, images: Tensor, draw: int) -> Tensor:
+        """Images (N, 3, H, W) in [0, 1] to protected ones, under the key of this draw."""
+        names = _names(images)
+        if any((name, draw) not in self._made for name in names):
+            self._make(images, names, range(draw, draw + _AHEAD))
+        return torch.stack([self._made[name, draw] for name in names])
+
+    def _make(self, images: Tensor, names: list[str], draws: range) -> None:
+        batch = ImageBatch(
+            images.repeat(len(draws), 1, 1, 1), tuple(f"{name} {draw}" for draw in draws for name in names)
+        )
+        protected = self._method.protect(batch, rng=self._rng).images
+        assert protected is not None
+        keys = [(name, draw) for draw in draws for name in names]
+        self._made = dict(zip(keys, protected, strict=True))  # earlier draws are not asked for again
+
+
+def one_identity(method: Method[Any] | None, seed: int) -> Oracle | None:
+    """The method with one identity for everybody, who all go by one name; None where it injects no identity."""
+    if not isinstance(method, Disguise):
+        return None
+    alike = neutral(method)
+    rng = bind(Randomness.from_seed(seed).child("one identity"), alike)
+
+    def protect(images: Tensor) -> Tensor:
+        made = alike.protect(ImageBatch(images, tuple(_names(images)), ("everybody",) * len(images)), rng=rng).images
+        assert made is not None
+        return made
+
+    return protect
+
+
+def _names(images: Tensor) -> list[str]:
+    """Of pictures, by their pixels."""
+    return [hashlib.sha256(image.contiguous().numpy().tobytes()).hexdigest() for image in images]

@@ -1,0 +1,328 @@
+"""What is audited: pairs of pictures that can be read, who is in them, and who is searched for among whom."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veilkit.attacks.search import Search, plan_search
+from veilkit.audit.inputs.boxes import PersonBox, read_boxes
+from veilkit.audit.inputs.cache import Cache
+from veilkit.audit.inputs.hash_names import named_by_hash
+from veilkit.audit.inputs.pictures import Box, File, FilePictures, scan
+from veilkit.audit.result import Input
+from veilkit.datasets.folder import load_folder
+from veilkit.datasets.labels import MARKET_FOLDERS, is_market_layout, labeller
+from veilkit.datasets.market1501 import JUNK
+from veilkit.errors import DataError, UsageError
+from veilkit.media.reading import Limits
+from veilkit.pipeline.manifest import Manifest, known_manifest
+from veilkit.pipeline.pairing import Pairing, choose_key, pair
+from veilkit.pipeline.synthesis import is_synthetic
+from veilkit.text import counted
+
+_TRAIN, _QUERY, _GALLERY = (f"{folder}/" for folder in MARKET_FOLDERS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """A protected picture with its original (None where unknown) and what is known of who is in it."""
+
+    original: str | None
+    protected: str
+    identity: str | None
+    camera: str | None
+    box: Box | None = None
+
+    @property
+    def labelled_path(self) -> str:
+        """The path that its labels come from."""
+        return self.protected if self.original is None else self.original
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subject:
+    """The pictures of an audit, in one order; originals is None where no pairs were found, people where unknown.
+
+    notes: what a reader must be told of them. no_search: why people cannot be searched for, where search is None.
+    """
+
+    protected: FilePictures
+    originals: FilePictures | None
+    identities: tuple[str | None, ...]
+    people: NDArray[np.int64] | None
+    search: Search | None
+    market: bool
+    no_search: str
+    manifest: Manifest | None
+    pairing: Pairing
+    inputs: tuple[Input, Input]
+    notes: tuple[str, ...]
+
+    def only(self, places: NDArray[np.int64], note: str) -> Subject:
+        """Some of the pictures, and what is to be told of that."""
+        chosen = [self.originals, self.protected]
+        sides = [None if each is None else each.only(places) for each in chosen]
+        assert sides[1] is not None
+        search = None if self.search is None else self.search.only(places)
+        if search is not None and not search.candidates()[0].any():
+            search = None
+        inputs = [
+            each if side is None else replace(each, pictures=len(side), sha256=_digest_of(side.files))
+            for each, side in zip(self.inputs, sides, strict=True)
+        ]
+        return replace(
+            self,
+            originals=sides[0],
+            protected=sides[1],
+            identities=tuple(self.identities[place] for place in places),
+            people=None if self.people is None else self.people[places],
+            search=search,
+            no_search="" if search is not None else self.no_search or "nobody is left who can be found again",
+            inputs=(inputs[0], inputs[1]),
+            notes=(*self.notes, note),
+        )
+
+    def digest(self) -> str:
+        """SHA-256 of the pairs, in their order, of who is in them, and of who is searched for among whom."""
+        whole = hashlib.sha256()
+        for side in (self.originals, self.protected):
+            whole.update("\n".join(() if side is None else (file.sha256 for file in side.files)).encode() + b"\n\n")
+        for codes in (self.people, *(() if self.search is None else self._search_parts())):
+            whole.update(b"-" if codes is None else codes.astype("<i8").tobytes() + b"|")
+        return whole.hexdigest()
+
+    def _search_parts(self) -> tuple[NDArray[np.int64] | None, ...]:
+        assert self.search is not None
+        return self.search.query, self.search.gallery, self.search.identities, self.search.cameras
+
+
+def load_subject(
+    originals: Path,
+    protected: Path,
+    *,
+    key: Path | None,
+    seed: int | None,
+    labels: str,
+    limits: Limits,
+    cache: Cache,
+    boxes: Path | None = None,
+) -> Subject:
+    """Find pairs, labels and the search; raises DataError where nothing at all could be measured.
+
+    boxes: a file of `boxes.read_boxes`; then each box is a picture, cut out of both sides, and says who is in it.
+    """
+    originals_paths = [record.path for record in load_folder(originals, "none").records]
+    protected_paths = [record.path for record in load_folder(protected, "none").records]
+    manifest, manifest_notes = known_manifest(protected)
+    secret, key_notes = choose_key(protected, manifest, key, seed)
+    synthetic = is_synthetic(manifest)
+    if synthetic and boxes is not None:
+        raise UsageError("--boxes says where people stand in originals, but the pictures of this release have none")
+    if synthetic:
+        pairing, labels = Pairing((), "nothing", key_notes), "folder"
+    else:
+        pairing = pair(
+            originals_paths, protected_paths, secret, key_notes,
+            lambda: named_by_hash(originals, originals_paths, protected_paths, limits),
+        )  # fmt: skip
+    market = boxes is None and _is_market(originals if pairing.pairs else protected, labels)
+    if boxes is None:
+        items, notes = _items(originals, protected, protected_paths, pairing, labels)
+    else:
+        items, notes = _boxed(pairing, read_boxes(boxes))
+    if synthetic:
+        notes = [
+            "a synthetic release: its pictures belong to no original, and each stands for the person of its class"
+        ]
+    if market:
+        items, market_notes = _test_part(items)
+        notes += market_notes
+    items, files, inputs, box_notes = _readable(originals, protected, items, limits, cache, boxed=boxes is not None)
+    if boxes is not None:
+        whole = len({item.original for item in items})
+        where = counted(whole, "whole picture", "whole pictures")
+        notes.append(
+            counted(
+                len(items), f"box in {where} is audited as a picture", f"boxes in {where} are audited as pictures"
+            )
+        )
+    notes += box_notes
+    refused = [sum(each.unreadable.values()) for each in inputs]
+    notes += [
+        f"{count} of the {what} could not be read and {'is' if count == 1 else 'are'} left out"
+        for what, count in zip(("originals", "protected pictures"), refused, strict=True)
+        if count
+    ]
+    query, gallery = _parts(items, market)
+    search, search_notes = plan_search([i.identity for i in items], [i.camera for i in items], query, gallery)
+    if search is not None and not market:
+        how = "boxes" if boxes is not None else "a plain folder"
+        notes.append(f"{how}: each picture is searched for among all others, itself excluded")
+    paired = items[0].original is not None
+    return Subject(
+        protected=FilePictures(protected, files[1], limits, cache, "protected pictures"),
+        originals=FilePictures(originals, files[0], limits, cache, "originals") if paired else None,
+        identities=tuple(item.identity for item in items),
+        people=_people(items),
+        search=search,
+        market=market,
+        no_search="" if search is not None else search_notes[0],
+        manifest=manifest,
+        pairing=pairing,
+        inputs=inputs,
+        notes=(*manifest_notes, *pairing.notes, *notes, *(search_notes if search is not None else ())),
+    )
+
+
+def _is_market(root: Path, labels: str) -> bool:
+    """Whether the official query and gallery parts are to be used; both must hold pictures."""
+    return (
+        labels in ("auto", "market")
+        and is_market_layout(root)
+        and all(any((root / folder).iterdir()) for folder in (_QUERY, _GALLERY))
+    )
+
+
+def _items(
+    originals: Path, protected: Path, protected_paths: Sequence[str], pairing: Pairing, labels: str
+) -> tuple[list[_Item], list[str]]:
+    if pairing.pairs:
+        label = labeller(labels, originals)
+        return [_Item(original, path, *label(original)) for original, path in pairing.pairs], []
+    label = labeller(labels, protected)
+    items = [_Item(None, path, *label(path)) for path in sorted(protected_paths, key=os.fsencode)]
+    if any(item.identity is not None for item in items):
+        return items, ["no protected picture could be paired with an original: only the protected ones are measured"]
+    better = (
+        "With pairs, everything could be measured: keep the paths or file names of the originals, or give the key of "
+        "the release (--key). Without pairs, how well the protected pictures of one person find each other could be: "
+        "say who is in them (--labels)"
+    )
+    if pairing.notes:  # there is a key that pairs them, and it is not here
+        raise DataError(
+            "nothing can be measured: no protected picture could be paired with an original "
+            f"({'; '.join(pairing.notes)}), and the protected pictures do not say who is in them. {better}"
+        )
+    return items, [
+        "no protected picture could be paired with an original, for no path or file name occurs in both folders, and "
+        f"the protected pictures do not say who is in them: only their files and pixels are looked into. {better}"
+    ]
+
+
+def _boxed(pairing: Pairing, boxes: Sequence[PersonBox]) -> tuple[list[_Item], list[str]]:
+    """An item for each box of a picture that has a partner."""
+    made = dict(pairing.pairs)
+    items = [_Item(box.path, made[box.path], box.identity, box.camera, box.box) for box in boxes if box.path in made]
+    if not items:
+        raise DataError(
+            f"nothing can be measured: of {counted(len(boxes), 'box', 'boxes')} none lies in an original that has a "
+            "protected picture. Paths in the file of boxes are relative to ORIGINALS, as in 'street/1.jpg'"
+        )
+    lost = len(boxes) - len(items)
+    away = "box lies in a picture that is not there or has no partner, and is left out"
+    many = "boxes lie in pictures that are not there or have no partner, and are left out"
+    return items, [counted(lost, away, many)] if lost else []
+
+
+def _test_part(items: list[_Item]) -> tuple[list[_Item], list[str]]:
+    """Query and gallery of the Market-1501 layout, without its junk detections."""
+    tested = [item for item in items if item.labelled_path.startswith((_QUERY, _GALLERY)) and item.identity != JUNK]
+    notes = ["the layout of Market-1501: its query pictures are searched for in its gallery"]
+    if train := sum(item.labelled_path.startswith(_TRAIN) for item in items):
+        notes.append(f"{train} pictures of the training part are not measured")
+    if not tested:
+        raise DataError(
+            f"nothing can be measured: none of the {len(items)} pairs lies in the query or gallery folder of the "
+            "Market-1501 layout; protect those folders too, or audit the training folder by itself"
+        )
+    return tested, notes
+
+
+def _readable(
+    originals: Path, protected: Path, items: list[_Item], limits: Limits, cache: Cache, *, boxed: bool = False
+) -> tuple[list[_Item], tuple[list[File], list[File]], tuple[Input, Input], list[str]]:
+    raw_paths = [*dict.fromkeys(item.original for item in items if item.original is not None)]
+    made_paths = [*dict.fromkeys(item.protected for item in items)]
+    raw, raw_refused = scan(originals, raw_paths, limits, cache, "originals", whole=boxed)
+    made, made_refused = scan(protected, made_paths, limits, cache, "protected pictures", whole=boxed)
+    kept = [item for item in items if item.protected in made and (item.original is None or item.original in raw)]
+    if not kept:
+        reasons = ", ".join(f"{reason} ({count})" for reason, count in (raw_refused + made_refused).most_common(3))
+        raise DataError(f"nothing can be measured: none of the {len(items)} pictures could be read: {reasons}")
+    notes: list[str] = []
+    if boxed:
+        kept, files = _cut(kept, raw, made, notes)
+    else:
+        files = ([raw[i.original] for i in kept if i.original is not None], [made[i.protected] for i in kept])
+    inputs = tuple(
+        Input(root.name, len(used), _digest_of(used), dict(refused.most_common()))
+        for root, used, refused in ((originals, files[0], raw_refused), (protected, files[1], made_refused))
+    )
+    return kept, files, (inputs[0], inputs[1]), notes
+
+
+def _cut(
+    items: list[_Item], raw: dict[str, File], made: dict[str, File], notes: list[str]
+) -> tuple[list[_Item], tuple[list[File], list[File]]]:
+    """The boxes of both sides; those of pictures whose size the protection changed are left out, and told."""
+    kept, files, resized, outside = [], (list[File](), list[File]()), 0, 0
+    for item in items:
+        assert item.original is not None
+        assert item.box is not None
+        whole = raw[item.original], made[item.protected]
+        if (whole[0].height, whole[0].width) != (whole[1].height, whole[1].width):
+            resized += 1
+            continue
+        parts = [each.cropped(item.box) for each in whole]
+        if parts[0] is None or parts[1] is None:
+            outside += 1
+            continue
+        kept.append(item)
+        files[0].append(parts[0])
+        files[1].append(parts[1])
+    if resized:
+        left = counted(resized, "box is left out", "boxes are left out")
+        notes.append(f"{left}: their protected pictures have another size than the originals")
+    if outside:
+        left = counted(outside, "box is left out", "boxes are left out")
+        notes.append(f"{left}: outside of the picture, there is nothing to cut out")
+    if not kept:
+        raise DataError(
+            f"nothing can be measured: of {len(items)} boxes, {resized} lie in pictures whose size the protection "
+            f"changed and {outside} outside of their pictures. Without --boxes the whole pictures can be measured"
+        )
+    return kept, files
+
+
+def _parts(items: Sequence[_Item], market: bool) -> tuple[list[int], list[int]]:
+    if not market:
+        return list(range(len(items))), list(range(len(items)))
+    asking = [index for index, item in enumerate(items) if item.labelled_path.startswith(_QUERY)]
+    return asking, [index for index, item in enumerate(items) if item.labelled_path.startswith(_GALLERY)]
+
+
+def _people(items: Sequence[_Item]) -> NDArray[np.int64] | None:
+    known = sorted({item.identity for item in items if item.identity is not None})
+    if not known:
+        return None
+    numbers = {identity: code for code, identity in enumerate(known)}
+    return np.array(
+        [len(known) + place if item.identity is None else numbers[item.identity] for place, item in enumerate(items)],
+        dtype=np.int64,
+    )
+
+
+def _digest_of(files: Sequence[File]) -> str:
+    return digest([file.sha256 for file in files])
+
+
+def digest(hashes: Sequence[str]) -> str:
+    """One hash for many files, whatever their names and order."""
+    return hashlib.sha256("\n".join(sorted(hashes)).encode()).hexdigest()

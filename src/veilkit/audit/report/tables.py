@@ -1,0 +1,92 @@
+"""The rows of an audit's tables, as the page and the Markdown file show them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from veilkit.attacks import ATTACKS
+from veilkit.attacks.membership_scores import ACCURACY, AUC, TPR
+from veilkit.audit.result import DIFFERENCE, SETTINGS, AuditResult, By, Measurement, Recogniser
+from veilkit.audit.verdicts.verdict import AttackVerdict
+from veilkit.audit.verdicts.wording import about, percent, unproven
+from veilkit.types import Evidence, Score
+
+RATES = ("rank-1", "rank-5", "rank-10", "mAP", "mINP")
+_SHOWN = ("rank-1", "mAP", "PSNR", "SSIM", AUC, TPR, ACCURACY)
+
+
+@dataclass(frozen=True, slots=True)
+class AttackRow:
+    """An attack, what it does, its verdict where it has one, the scores that a table shows, and its gates in words.
+
+    audit.json holds all other scores. void: whether nothing may be concluded from them.
+    """
+
+    evidence: Evidence
+    summary: str
+    baseline: bool
+    verdict: AttackVerdict | None
+    scores: tuple[Score, ...]
+    gates: str
+    void: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RecognitionTable:
+    """Rates (columns) in each setting (rows) by one recogniser, and paired differences where there are any."""
+
+    by: By
+    who: Recogniser
+    rows: tuple[tuple[str, tuple[Measurement, ...]], ...]
+    differences: tuple[Score | None, ...]
+    metrics: tuple[str, ...] = RATES
+
+
+def attack_rows(result: AuditResult) -> tuple[AttackRow, ...]:
+    """All attacks, those that were made first."""
+    verdicts = {each.attack: each for level in result.verdicts for each in level.attacks}
+    rows = [
+        AttackRow(
+            evidence=each,
+            summary=about(each.attack),
+            baseline=each.attack in ATTACKS and ATTACKS[each.attack].baseline,
+            verdict=verdicts.get(each.attack),
+            scores=tuple(s for s in each.scores if s.metric.endswith(_SHOWN) or s.metric.startswith("nearer"))
+            or each.scores[:1],
+            gates=_gates(each),
+            void=bool(unproven(each)),
+        )
+        for each in result.attacks
+    ]
+    return tuple(
+        sorted(rows, key=lambda row: (not row.evidence.applicable, row.evidence.level, bool(row.evidence.invalid)))
+    )
+
+
+def recognition_tables(result: AuditResult) -> tuple[RecognitionTable, ...]:
+    """By the expert and by the judge, where people could be searched for."""
+    tables = []
+    takers: tuple[tuple[By, Recogniser], ...] = (("expert", result.expert), ("judge", result.judge))
+    for by, who in takers:
+        rows = []
+        for setting in SETTINGS:
+            found = {m.score.metric: m for m in result.measurements if (m.by, m.setting) == (by, setting)}
+            if found:
+                rows.append((setting, tuple(found[metric] for metric in RATES)))
+        differences = tuple(result.score(by, DIFFERENCE, metric) for metric in RATES)
+        if rows:
+            tables.append(RecognitionTable(by, who, tuple(rows), differences if any(differences) else ()))
+    return tuple(tables)
+
+
+def _gates(evidence: Evidence) -> str:
+    gates = evidence.details.get("gates")
+    if not gates:
+        return ""
+    bound = gates["clean bound"]
+    possible = "" if not bound else f" (at least {percent(bound)} is possible)"
+    chance = "" if gates["chance"] is None else f" (chance {percent(gates['chance'])})"
+    return (
+        f"{gates['metric']} on {gates['pictures']} pictures: {percent(gates['on originals'])} where nothing is "
+        f"protected{possible}, {percent(gates['on noise'])} on noise{chance}"
+    )

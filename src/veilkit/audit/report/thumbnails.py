@@ -1,0 +1,51 @@
+"""Small pictures for a page, as addresses that hold the picture itself."""
+
+from __future__ import annotations
+
+import base64
+import io
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from veilkit.audit.cells.attempts import Attempts
+from veilkit.audit.inputs.subject import Subject
+
+_STRIP = 8  # pictures shown
+_SIZE = (320, 192)  # at most so wide and high
+
+Row = dict[str, str]
+
+
+def strip(subject: Subject, show_originals: bool) -> list[Row]:
+    """Evenly chosen pictures; originals only where the reader asked for them."""
+    count = len(subject.protected)
+    places = np.unique(np.linspace(0, count - 1, min(_STRIP, count)).round().astype(int))
+    rows = []
+    for place in places:
+        row = {}
+        if show_originals and subject.originals is not None:
+            row["original"] = data_address(subject.originals.pixels(int(place)))
+        rows.append({**row, "protected": data_address(subject.protected.pixels(int(place)))})
+    return rows
+
+
+def recovered(attempts: Attempts) -> list[Row]:
+    """Original, protected and recovered, for each attempt."""
+    return [
+        {
+            name: data_address(images[place].permute(1, 2, 0).contiguous().numpy())
+            for name, images in attempts.rows().items()
+        }
+        for place in range(len(attempts.recovered))
+    ]
+
+
+def data_address(pixels: NDArray[np.uint8]) -> str:
+    """HWC uint8 pixels, made small, as a data: address of a PNG without metadata."""
+    image = Image.fromarray(pixels)
+    image.thumbnail(_SIZE)
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG")
+    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()

@@ -1,0 +1,113 @@
+"""Numbers as people read them, and an attack's headline as a sentence."""
+
+from __future__ import annotations
+
+from veilkit.attacks import ATTACKS, UNPAIRED_ATTACKS
+from veilkit.attacks.gates import IN_NOISE
+from veilkit.audit.result import AuditResult
+from veilkit.audit.verdicts.phrases import PHRASES, Phrase
+from veilkit.types import Evidence, Score
+
+
+def percent(rate: float) -> str:
+    """A rate as people read it: "12.3 %"; small ones keep a significant digit.
+
+    >>> percent(0.1234), percent(0.0), percent(0.00042), percent(1.0)
+    ('12.3 %', '0 %', '0.04 %', '100 %')
+    """
+    if rate in (0.0, 1.0):
+        return f"{rate:.0%}"[:-1] + " %"
+    shown = 100 * rate
+    return f"{shown:.1f} %" if shown >= 0.1 else f"{shown:.1g} %"
+
+
+def points(change: float) -> str:
+    """A change of a rate in percentage points, with its sign.
+
+    >>> points(-0.123), points(0.04), points(0.0), points(-0.0001)
+    ('−12.3', '+4.0', '0.0', '0.0')
+    """
+    shown = f"{100 * abs(change):.1f}"
+    sign = "" if shown == "0.0" else "−" if change < 0 else "+"
+    return sign + shown
+
+
+def interval(score: Score) -> str:
+    """The interval in brackets, or nothing."""
+    if score.low is None or score.high is None:
+        return ""
+    return f" (95 % interval {percent(score.low)} to {percent(score.high)})"
+
+
+def judge_name(result: AuditResult) -> str:
+    """Who attacks, to begin a sentence with."""
+    kind = "An independent recogniser" if result.independent else "The authorised recogniser itself"
+    return f"{kind} ({result.judge.name})"
+
+
+def about(attack: str) -> str:
+    """What an attack does, in one line."""
+    if attack in UNPAIRED_ATTACKS:
+        return UNPAIRED_ATTACKS[attack].summary
+    return ATTACKS[attack].summary if attack in ATTACKS else attack.replace("_", " ")
+
+
+def phrase_of(attack: str) -> Phrase:
+    """How to tell what an attack found."""
+    general = f"The attack {attack} ({about(attack)}) succeeds {{value}} of the time{{interval}}"
+    return PHRASES.get(attack, Phrase(attack.replace("_", " ").capitalize(), general, metric=""))
+
+
+def headline(evidence: Evidence | None, metric: str) -> tuple[Score, float] | None:
+    """An attack's score and what chance would score, or None where it was not made."""
+    score = next((each for each in evidence.scores if each.metric == metric), None) if evidence else None
+    return None if evidence is None or score is None else (score, float(evidence.details["chance"][metric]))
+
+
+def found(evidence: Evidence | None) -> tuple[Score, float | None] | None:
+    """The score that an attack is told by, its first where that was not measured, and chance where it is known."""
+    if evidence is None or not evidence.scores:
+        return None
+    metric = phrase_of(evidence.attack).metric
+    score = next((each for each in evidence.scores if each.metric == metric), evidence.scores[0])
+    return score, evidence.details.get("chance", {}).get(score.metric)
+
+
+def at_least(evidence: Evidence) -> bool:
+    """Whether an attack that failed its gates found something for sure all the same.
+
+    Gates guard against good news from weak attackers. What a weak one has found is a leak, and a stronger one finds
+    no less. Only who finds people in noise as well, or could not be tried, has shown nothing.
+    """
+    scored = found(evidence)
+    if not evidence.invalid or scored is None or not evidence.details.get("gates"):
+        return False
+    score, chance = scored
+    sound = not any(reason.startswith(IN_NOISE) for reason in evidence.invalid)
+    return sound and chance is not None and score.low is not None and score.low > chance
+
+
+def unproven(evidence: Evidence) -> tuple[str, ...]:
+    """Why nothing may be concluded from what an attack found, or nothing."""
+    return () if at_least(evidence) else evidence.invalid
+
+
+def no_less(evidence: Evidence) -> str:
+    """That a stronger attacker finds as much at least, and why; nothing where that is not so (`at_least`)."""
+    if not at_least(evidence):
+        return ""
+    return f" This attacker was too weak ({'; '.join(evidence.invalid)}): a stronger one finds no less."
+
+
+def sentence(result: AuditResult, evidence: Evidence) -> str:
+    """An attack's headline in plain language, with its interval and chance. It must have a score."""
+    scored = found(evidence)
+    assert scored is not None
+    score, chance = scored
+    phrase = phrase_of(evidence.attack)
+    name = judge_name(result)
+    text = phrase.text.format(
+        value=percent(score.value), interval=interval(score), judge=name[0].lower() + name[1:], Judge=name
+    )
+    text += f". Blind guessing {phrase.blind} {percent(chance)}." if chance is not None else "."
+    return text + no_less(evidence)

@@ -1,0 +1,1 @@
+"""Reading and writing pictures safely; nothing here knows of methods or experts."""

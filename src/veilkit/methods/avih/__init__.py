@@ -1,0 +1,1 @@
+"""AVIH: noise that keeps an expert's features, and that a secret key model turns back into the picture."""

@@ -1,0 +1,1 @@
+"""Disguise: every face swapped for a synthetic identity."""

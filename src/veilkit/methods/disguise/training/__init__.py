@@ -1,0 +1,1 @@
+"""Training of Disguise: swapper, identity transform and critics."""

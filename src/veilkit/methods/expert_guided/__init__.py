@@ -1,0 +1,1 @@
+"""What all methods under an authorised expert share: feature loss, scheduler, calibration."""

@@ -1,0 +1,179 @@
+"""Methods that bind a release to one authorised expert: each picture is optimised under it, by itself."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self, TypeVar, cast
+
+import torch
+from torch import Tensor
+
+from veilkit.checkpoint import load_checkpoint, save_checkpoint
+from veilkit.configs import as_dict, check_range, digest, with_settings
+from veilkit.errors import ConfigError
+from veilkit.experts import Embedder, load_expert
+from veilkit.methods.base import Method
+from veilkit.methods.expert_guided.calibration import spread_of_generated, spread_of_split
+from veilkit.methods.expert_guided.feature_loss import Authorised
+from veilkit.methods.expert_guided.scheduler import Course, run_courses
+from veilkit.rng import Randomness
+from veilkit.training.allocator import keep_memory
+from veilkit.types import ImageBatch, Release, Split
+
+_WAVES = 2  # pictures given at once, in times the slots: few wait, and few are lost by a kill
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertSettings:
+    """What all such methods are told. expert: a name of `veilkit experts list`, or a .safetensors file.
+
+    batch: slots, that is pictures that go through the expert together. Their number changes last bits and thereby
+    results; who shares them does not.
+    spread: mean squared distance between different people's features. `veilkit fit` measures it on your pictures;
+    with none, it is measured on generated people.
+    """
+
+    expert: str = "people"
+    batch: int = 16
+    spread: float | None = None
+
+    def __post_init__(self) -> None:
+        check_range("batch", self.batch, 1, 1024)
+        if self.spread is not None:
+            check_range("spread", self.spread, 1e-12, 1e12)
+
+
+C = TypeVar("C", bound=ExpertSettings)
+
+
+class ExpertBound(Method[C]):
+    """Writes `protect` for a subclass that gives `course`, the optimisation of one picture.
+
+    expert: one of your own in place of the configuration's; any embedder through which gradients reach the image.
+    """
+
+    random = True
+    calibrates = True
+
+    def __init__(self, config: C | None = None, expert: Embedder | None = None) -> None:
+        super().__init__(config)
+        self._brought = expert
+        self._authorised: Authorised | None = None
+        self._spread: float | None = None
+        self._fitted_to: str | None = None
+
+    @abstractmethod
+    def course(self, picture: Tensor, item: str, *, rng: Randomness) -> Course:
+        """The optimisation of one picture (3, H, W) in [0, 1]; random values derive from `rng` and `item`."""
+
+    @property
+    def unit_features(self) -> bool:
+        """Whether features are brought to length 1 before they are compared."""
+        return False
+
+    @property
+    def needs_spread(self) -> bool:
+        """Whether the configuration measures anything in units of the spread."""
+        return False
+
+    @property
+    def authorised(self) -> Authorised:
+        """The expert, loaded and tried at first use; raises ConfigError where it cannot supervise."""
+        if self._authorised is None:
+            expert = self._brought or load_expert(self.config.expert)
+            if self._fitted_to not in (None, expert.info.fingerprint):
+                raise ConfigError(
+                    f"this {self.name} was calibrated for another expert than {expert.name!r}: calibrate it again "
+                    f"with `veilkit fit {self.name}`, or set spread yourself"
+                )
+            self._authorised = Authorised(expert, self.config.batch, unit=self.unit_features)
+        return self._authorised
+
+    @property
+    def spread(self) -> float:
+        """The configuration's spread, or that of generated people."""
+        if self.config.spread is not None:
+            return self.config.spread
+        if self._spread is None:
+            self._spread = spread_of_generated(self.authorised.expert)
+        return self._spread
+
+    def check(self) -> None:
+        """Load and try the expert, and measure what is missing."""
+        if self.authorised and self.needs_spread and self.spread <= 0:
+            raise ConfigError(f"{self.authorised.expert.name}: all people of the calibration have the same features")
+
+    def fit(self, split: Split, *, work_dir: Path | None = None, init: Path | None = None) -> Self:
+        """Measure the spread on the labelled people of `split`; nothing else is learned."""
+        self.config = replace(self.config, spread=spread_of_split(self.authorised.expert, split))
+        self._fitted_to = self.authorised.expert.info.fingerprint
+        return self
+
+    def protect(self, batch: ImageBatch, *, rng: Randomness) -> Release:
+        """Optimise each picture by itself."""
+        return self.protect_many([batch], rng=rng)[0]
+
+    def protect_many(self, batches: Sequence[ImageBatch], *, rng: Randomness) -> list[Release]:
+        """Optimise the pictures of all batches side by side, whatever their sizes."""
+        keep_memory()
+        self.check()
+        lanes = len(self.authorised.lanes)
+        made = run_courses(
+            (
+                (rng.child("lane", item).integer(0, lanes), self.course(picture, item, rng=rng))
+                for batch in batches
+                for picture, item in zip(batch.images, batch.items, strict=True)
+            ),
+            self.authorised,
+        )
+        releases = []
+        for batch in batches:
+            own, made = made[: len(batch)], made[len(batch) :]
+            images = torch.stack([each.image for each in own]) if own else batch.images
+            reports = tuple(each.report for each in own)
+            releases.append(Release(images=images, source_index=tuple(range(len(batch))), reports=reports))
+        return releases
+
+    @property
+    def at_once(self) -> int:
+        """Twice the slots."""
+        return _WAVES * self.config.batch
+
+    @property
+    def expert_sha256(self) -> str:
+        """SHA-256 of the expert's weights."""
+        return self.authorised.expert.sha256
+
+    def public_config(self) -> dict[str, Any]:
+        """The configuration with the expert's name in place of a path."""
+        return {**as_dict(self.config), "expert": self.authorised.expert.name}
+
+    def fingerprint(self) -> str:
+        """A hash of the configuration and of what the expert is, wherever it lies."""
+        expert = self.authorised.expert.info.fingerprint
+        return f"{self.name}:{digest(replace(self.config, expert=expert))}"
+
+    def reconfigured(self, preset: str | None = None, settings: Mapping[str, object] | None = None) -> Self:
+        """The same expert and calibration under another preset or other settings."""
+        base = self.config
+        if preset is not None:
+            base = replace(self.preset_table()[preset], expert=base.expert, spread=base.spread)
+        changed = type(self)(with_settings(base, settings or {}), self._brought)
+        changed._fitted_to = None if "spread" in (settings or {}) else self._fitted_to
+        return changed
+
+    def save(self, path: Path) -> None:
+        """Write the configuration, and for which expert it was calibrated. A brought expert is not written."""
+        config = {"method": as_dict(self.config), "fitted_to": self._fitted_to}
+        save_checkpoint(path, {}, config=config, kind=f"method/{self.name}")
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read what `save` wrote; the expert is loaded at first use."""
+        checkpoint = load_checkpoint(path, kind=f"method/{cls.name}")
+        loaded = cls(with_settings(cls.default, cast(dict[str, Any], checkpoint.config["method"])))
+        loaded._fitted_to = cast("str | None", checkpoint.config["fitted_to"])
+        return loaded

@@ -1,0 +1,1 @@
+"""What all methods on faces share: detection, alignment, pasting, hiding; and the controls on faces."""

@@ -1,0 +1,218 @@
+"""Methods that change the faces of a picture, however many, and leave the rest: pictures, not crops."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeVar
+
+import torch
+from torch import Tensor
+
+from veilkit.configs import as_dict, digest
+from veilkit.experts.base import Detections, Detector, PointOrder
+from veilkit.experts.finders import FaceSettings, load_finder
+from veilkit.methods.base import Method
+from veilkit.methods.faces.pasting import Box, hidden, pixelated
+from veilkit.rng import Randomness
+from veilkit.types import Guarantee, ImageBatch, Release
+
+_CELLS = 8  # of a picture in which no face was found, along its shorter side
+_OVERLAP = 0.3  # of two boxes (intersection over union), from which on they are one face
+_WELL_INSIDE = 0.25  # of a box's sides, from its edges
+
+NO_FACE = {
+    "pixelate": "no face was found: pixelated as a whole",
+    "keep": "no face was found: released as it is",
+}
+MISSED = "a face that only the second finder saw: hidden"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoundFace:
+    """box: left, top, right, bottom in pixels. points: float64 (P, 2), or None from a finder without.
+
+    order: which points they are (see `Detections`). number: of the face in its picture. person: who is in the
+    picture, if that is known and this is its largest face.
+    """
+
+    box: Box
+    points: Tensor | None
+    order: PointOrder
+    number: int
+    person: str | None
+
+    @property
+    def side(self) -> float:
+        """The shorter side of the box."""
+        return min(self.box[2] - self.box[0], self.box[3] - self.box[1])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Changed:
+    """The picture with one face changed, and the word for it; or None, and why the face could not be changed.
+
+    note: what the owner must know of a face that was changed, if anything.
+    """
+
+    picture: Tensor | None
+    told: str
+    note: str = ""
+
+
+C = TypeVar("C", bound=FaceSettings)
+
+
+class FaceMethod(Method[C]):
+    """Finds faces, lets a subclass change each (`change`), hides what cannot be changed, and reports all of it.
+
+    finder, second: detectors of your own in place of the configuration's; see `veilkit.experts.finders` for what they
+    must answer. Faces are changed one after the other, the largest first, each in the picture as it then is, so that
+    no crop brings back a neighbour's face; hiding comes last, for the same reason.
+    """
+
+    def __init__(
+        self, config: C | None = None, *, finder: Detector | None = None, second: Detector | None = None
+    ) -> None:
+        super().__init__(config)
+        self._brought = finder, second
+        self._finder, self._second = finder, second
+
+    @property
+    def finder(self) -> Detector:
+        """The face finder, loaded at first use."""
+        if self._finder is None:
+            self._finder = load_finder(self.config.finder)
+        return self._finder
+
+    @property
+    def second(self) -> Detector | None:
+        """The finder that looks for missed faces, if any."""
+        if self._second is None and self.config.second != "none":
+            self._second = load_finder(self.config.second)
+        return self._second
+
+    @abstractmethod
+    def change(self, picture: Tensor, face: FoundFace, item: str, *, rng: Randomness) -> Changed:
+        """Change one face of a picture (3, H, W) in [0, 1]; random values derive from `item` and its number."""
+
+    def guarantee(self) -> Guarantee | None:
+        """What is claimed for a release."""
+        return None
+
+    def protect(self, batch: ImageBatch, *, rng: Randomness) -> Release:
+        """Change the faces of each picture by itself; `reports` tell what became of each face."""
+        made = [
+            self._one(picture, item, person, rng=rng)
+            for picture, item, person in zip(batch.images, batch.items, batch.identities, strict=True)
+        ]
+        return Release(
+            images=torch.stack([picture for picture, _ in made]) if made else batch.images.clone(),
+            source_index=tuple(range(len(batch))),
+            guarantee=self.guarantee(),
+            reports=tuple(report for _, report in made),
+        )
+
+    @torch.no_grad()
+    def _one(
+        self, picture: Tensor, item: str, person: str | None, *, rng: Randomness
+    ) -> tuple[Tensor, Mapping[str, Any]]:
+        detections = self.finder.detect(picture[None])[0]
+        faces, told, report = found_faces(detections, person), [], []
+        missed = self._missed(picture, [face.box for face in faces])
+        result, to_hide = picture, list(missed)
+        for face in faces:
+            changed = self.change(result, face, item, rng=rng)
+            if changed.picture is None:
+                to_hide.append(face.box)
+                told.append(f"{changed.told}: hidden")
+            else:
+                result = changed.picture
+                told += [changed.note] * bool(changed.note)
+            report.append(_told(face.box, changed.told if changed.picture is not None else f"{changed.told}: hidden"))
+        for box in to_hide:
+            result = hidden(result, box, self.config.hide)
+        told += [MISSED] * len(missed)
+        report += [_told(box, MISSED) for box in missed]
+        if not faces and not missed:
+            told.append(NO_FACE[self.config.unfound])
+            result = pixelated(picture, _CELLS) if self.config.unfound == "pixelate" else picture
+        return result.clone(), {"faces": report, "told": sorted(set(told))}
+
+    def _missed(self, picture: Tensor, known: list[Box]) -> list[Box]:
+        """The boxes of the second finder that are none of the first one's."""
+        if self.second is None:
+            return []
+        others = [face.box for face in found_faces(self.second.detect(picture[None])[0], None)]
+        return [box for box in others if not any(_same(box, each) for each in known)]
+
+    def reconfigured(self, preset: str | None = None, settings: Mapping[str, object] | None = None) -> Self:
+        """The same method under other settings; finders that were loaded by name are loaded anew."""
+        changed = super().reconfigured(preset, settings)
+        changed._finder, changed._second = self._brought
+        return changed
+
+    def check(self) -> None:
+        """Load the finders."""
+        _ = self.finder, self.second
+
+    def finders_fingerprint(self) -> str:
+        """What the finders are, wherever their files lie."""
+        second = "none" if self.second is None else self.second.info.fingerprint
+        return f"{self.finder.info.fingerprint} {second}"
+
+    def public_config(self) -> dict[str, Any]:
+        """The configuration with the finders' names in place of paths."""
+        names = {"finder": self.finder.name, "second": "none" if self.second is None else self.second.name}
+        return {**as_dict(self.config), **names}
+
+    def fingerprint(self) -> str:
+        """A hash of the configuration and of the finders."""
+        plain = replace(self.config, finder="", second="none")
+        return f"{self.name}:{digest(plain)}:{digest_text(self.finders_fingerprint())}"
+
+
+def digest_text(text: str) -> str:
+    """SHA-256 of a text, in hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def found_faces(found: Detections, person: str | None) -> list[FoundFace]:
+    """Detections as faces, the largest first; a box that is one of a larger face's again is left out."""
+    boxes: list[Box] = [(left, top, right, bottom) for left, top, right, bottom in found.boxes.tolist()]
+    order = sorted(range(len(boxes)), key=lambda place: (-_area(boxes[place]), boxes[place]))
+    chosen: list[FoundFace] = []
+    for place in order:
+        box = boxes[place]
+        if _area(box) <= 0 or any(_overlap(box, face.box) > _OVERLAP for face in chosen):
+            continue
+        points = found.points[place].double()
+        known = len(points) in (5, 68) and bool(points.isfinite().all())
+        whose = None if chosen else person
+        chosen.append(FoundFace(box, points if known else None, found.order, len(chosen), whose))
+    return chosen
+
+
+def _told(box: Box, outcome: str) -> dict[str, Any]:
+    return {"box": [round(value) for value in box], "outcome": outcome}
+
+
+def _area(box: Box) -> float:
+    return max(0.0, box[2] - box[0]) * max(0.0, box[3] - box[1])
+
+
+def _overlap(one: Box, other: Box) -> float:
+    """Intersection over union."""
+    shared = _area((max(one[0], other[0]), max(one[1], other[1]), min(one[2], other[2]), min(one[3], other[3])))
+    return shared / max(_area(one) + _area(other) - shared, 1e-9)
+
+
+def _same(box: Box, known: Box) -> bool:
+    """Whether two finders mean one face: their boxes overlap, or the middle of one lies well inside of the other."""
+    x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+    wide, high = _WELL_INSIDE * (known[2] - known[0]), _WELL_INSIDE * (known[3] - known[1])
+    # Near a corner it may be another head, behind or before the known one, whose face the new one does not cover.
+    inside = known[0] + wide < x < known[2] - wide and known[1] + high < y < known[3] - high
+    return _overlap(box, known) > _OVERLAP or (inside and _area(box) <= 2 * _area(known))

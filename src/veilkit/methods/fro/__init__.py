@@ -1,0 +1,1 @@
+"""FRO: synthetic pictures assembled from what a classifier knows of many people."""

@@ -1,0 +1,1 @@
+"""PEPR-Net: features for matching with less of who somebody is, and noise on them."""

@@ -1,0 +1,1 @@
+"""Training of PEPR-Net's first stage: encoder, De-ID decoder, adversary."""

@@ -1,0 +1,67 @@
+"""What a training of PEPR-Net is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from veilkit.configs import check_range
+from veilkit.datasets.augment import AugmentConfig
+from veilkit.errors import ConfigError
+from veilkit.methods.peprnet.deid_decoder import DeidDecoderConfig
+
+Adversary: TypeAlias = Literal["none", "uniform", "alternating"]
+
+
+@dataclass(frozen=True, slots=True)
+class PeprTrainingConfig:
+    """The encoder, its decoder and its adversary. Defaults are the paper's (Section 5.2), where it tells them.
+
+    backbone, size, last_stride: of the encoder; size is (height, width). features: length D of a feature (128).
+    unit: losses see features of length 1, which is what is released; the paper's have any length.
+    margin, mining: of Eq. 1; the paper tells neither (see `hinge_triplet`).
+    decoder_width: channels of the De-ID decoder. deid_sum: Eq. 2 as printed, a sum over pictures and values, which
+    drowns all else; otherwise its mean, with which the paper's weights can have worked.
+    adversary: "uniform", the paper's: a head over the identities of the batch, driven to uniform together with the
+    encoder, which zero weights satisfy. "alternating": the head learns to tell the training people from detached
+    features, the encoder to leave it without an answer. "none". head_rate: times `rate`, of an alternating head.
+    reid_weight, deid_weight, adversary_weight: lambda 1 to 3 of Eq. 4.
+    identities, images: of a batch, 32 x 4. rate: Adam's, which decays exponentially to a hundredth.
+    frozen: leading parts of the backbone that stay as they start. augment: flip and crop.
+    validation: share of the people who are set aside to watch Rank-1 and mAP after each epoch; 0 watches nobody.
+    """
+
+    backbone: str = "resnet50"
+    size: tuple[int, int] = (256, 128)
+    last_stride: int = 2
+    features: int = 128
+    unit: bool = False
+    margin: float = 0.3
+    mining: Literal["all", "hard"] = "all"
+    decoder_width: int = 64
+    deid_sum: bool = False
+    adversary: Adversary = "uniform"
+    head_rate: float = 10.0
+    reid_weight: float = 1.0
+    deid_weight: float = 0.1
+    adversary_weight: float = 0.001
+    epochs: int = 120
+    identities: int = 32
+    images: int = 4
+    rate: float = 3e-4
+    frozen: int = 0
+    augment: AugmentConfig = field(default_factory=lambda: AugmentConfig(erase=0.0))
+    validation: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        DeidDecoderConfig(self.features, self.size, self.decoder_width)
+        check_range("epochs", self.epochs, 1, 100_000)
+        check_range("rate", self.rate, 1e-9, 1.0)
+        check_range("head_rate", self.head_rate, 1e-6, 1e6)
+        check_range("margin", self.margin, 0.0, 1e6)
+        check_range("validation", self.validation, 0.0, 0.9)
+        for name in ("reid_weight", "deid_weight", "adversary_weight"):
+            check_range(name, getattr(self, name), 0.0, 1e9)
+        if self.frozen < 0:
+            raise ConfigError(f"frozen must not be negative, but got {self.frozen}")

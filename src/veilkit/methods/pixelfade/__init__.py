@@ -1,0 +1,1 @@
+"""PixelFade: pictures optimised into noise that one authorised expert still matches."""

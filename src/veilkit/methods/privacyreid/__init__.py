@@ -1,0 +1,1 @@
+"""PrivacyReID: an anonymiser learned together with its decoder and a recogniser."""

@@ -1,0 +1,1 @@
+"""Training of PrivacyReID: generators, discriminators, recogniser, supervision upgradation."""

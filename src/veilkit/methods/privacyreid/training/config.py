@@ -1,0 +1,74 @@
+"""What the training of a learned anonymiser is made of (PrivacyReID, Section 4.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from veilkit.configs import check_range
+from veilkit.errors import ConfigError
+from veilkit.methods.privacyreid.patchgan import PatchGanConfig
+from veilkit.networks.pix2pix_unet import Pix2PixConfig
+from veilkit.training.reid_config import AGW, ReidConfig
+
+_WITHOUT_EFFECT = ("stored", "small_size", "average", "projected")
+
+
+@dataclass(frozen=True, slots=True)
+class AnonymiserConfig:
+    """The defaults are the paper's, and the released code's where the paper is silent.
+
+    reid: the jointly trained recogniser, and with it the working size, epochs, batches, augmentation, warm-up and
+    seed of everything. generator: of both directions. discriminator: of both. l1: weight of the two L1 losses (Eq. 3,
+    6). rate, weight_decay, beta: Adam's for generators and discriminators. milestones: shares of the epochs after
+    which all rates fall to a tenth.
+    validation: share of the people set aside, and of their pictures that are queries. check_every: epochs between two
+    checks on them. upgrade: whether supervision is upgraded at all. psnr_slack, ssim_slack, rank1_slack: epsilon_psnr
+    (dB), epsilon_ssim and epsilon_r1. baseline_epochs: of the recogniser of raw and desensitised pictures, whose
+    Rank-1 is where the first upgrade starts from.
+    """
+
+    reid: ReidConfig = field(default_factory=lambda: replace(AGW, size=(256, 128)))
+    generator: Pix2PixConfig = field(default_factory=Pix2PixConfig)
+    discriminator: PatchGanConfig = field(default_factory=PatchGanConfig)
+    l1: float = 100.0
+    rate: float = 3.5e-4
+    weight_decay: float = 5e-4
+    beta: float = 0.5
+    milestones: tuple[float, ...] = (40 / 120, 80 / 120)
+    validation: float = 0.2
+    check_every: int = 5
+    upgrade: bool = True
+    psnr_slack: float = 1.0
+    ssim_slack: float = 0.05
+    rank1_slack: float = 0.05
+    baseline_epochs: int = 120
+
+    def __post_init__(self) -> None:
+        step = 2**self.generator.depth
+        if self.size[0] % step or self.size[1] % step:
+            raise ConfigError(
+                f"a generator that halves {self.generator.depth} times needs a size of multiples of {step}, "
+                f"but got {self.size[0]} x {self.size[1]}: lower generator.depth, or change reid.size"
+            )
+        if min(self.size) // 2**self.discriminator.layers < 4:
+            raise ConfigError(
+                f"{self.discriminator.layers} layers of a discriminator leave nothing of "
+                f"{self.size[0]} x {self.size[1]} pixels: lower discriminator.layers"
+            )
+        for name in _WITHOUT_EFFECT:
+            if getattr(self.reid, name):
+                raise ConfigError(f"reid.{name} has no effect in joint training: leave it out")
+        check_range("l1", self.l1, 0, 1e6)
+        check_range("rate", self.rate, 1e-12, 1)
+        check_range("weight_decay", self.weight_decay, 0, 1)
+        check_range("beta", self.beta, 0, 0.9999)
+        check_range("validation", self.validation, 0.01, 0.9)
+        check_range("check_every", self.check_every, 1, 10_000)
+        check_range("baseline_epochs", self.baseline_epochs, 1, 10_000)
+        for name in ("psnr_slack", "ssim_slack", "rank1_slack"):
+            check_range(name, getattr(self, name), 0, 100)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """The working size (height, width)."""
+        return self.reid.size

@@ -1,0 +1,171 @@
+"""One training run of an anonymiser: two generators, two discriminators and a recogniser; the step and the state."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from veilkit.checkpoint import load_weights, save_checkpoint
+from veilkit.methods.privacyreid.patchgan import PatchGan, discriminator_loss, generator_loss
+from veilkit.methods.privacyreid.quantiser import quantised_through
+from veilkit.methods.privacyreid.training.config import AnonymiserConfig
+from veilkit.methods.privacyreid.training.data import AnonymiserData
+from veilkit.methods.privacyreid.training.joint_reid import JointReid
+from veilkit.methods.privacyreid.training.upgradation import Supervision
+from veilkit.networks.pix2pix_unet import Pix2PixUNet
+from veilkit.rng import Randomness
+from veilkit.training.fitting import seeded
+from veilkit.training.schedule import Schedule
+from veilkit.training.state import of_prefix, pack_optimizer, read_state, unpack_optimizer, with_prefix
+
+STATE_KIND = "anonymiser-training"
+_RANGE = 2.0  # L1 is taken on [-1, 1], as in pix2pix, whose weight of 100 it goes with
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """Of one update: Eq. 3, Eq. 6, Eq. 7, and what both discriminators minimise."""
+
+    anonymisation: float
+    recovery: float
+    reid: float
+    discriminators: float
+
+
+class AnonymiserRun:
+    """A run between two epochs, `epoch` of which are done.
+
+    anonymise (G_X): raw to anonymised. recover (G_Y): anonymised, as its 8-bit file holds it, to raw. target: the
+    frozen generator that supervises after an upgrade; None where desensitised pictures do. supervision: None without
+    upgradation. decisions: what was measured and decided at each check, as JSON values.
+    """
+
+    def __init__(
+        self,
+        data: AnonymiserData,
+        config: AnonymiserConfig,
+        reid: JointReid,
+        facts: dict[str, Any],
+        supervision: Supervision | None,
+    ) -> None:
+        self.config, self.data, self.reid = config, data, reid
+        self.epoch = 0
+        self.supervision = supervision
+        self.decisions: list[dict[str, Any]] = []
+        self.target: Pix2PixUNet | None = None
+        self._facts = facts
+        rng = Randomness.from_seed(config.reid.seed).child("anonymiser", "start")
+        self.anonymise = seeded(lambda: Pix2PixUNet(config.generator), rng.child("G_X"))
+        self.recover = seeded(lambda: Pix2PixUNet(config.generator), rng.child("G_Y"))
+        self._judge_anonymised = seeded(lambda: PatchGan(config.discriminator), rng.child("D_Y"))
+        self._judge_recovered = seeded(lambda: PatchGan(config.discriminator), rng.child("D_X"))
+        self._schedule = Schedule(config.reid.epochs, config.reid.warmup, config.reid.decay, config.milestones)
+        self._generators = self._adam(self.anonymise, self.recover)
+        self._discriminators = self._adam(self._judge_anonymised, self._judge_recovered)
+
+    def step(self, step: int, positions: NDArray[np.int64], progress: float) -> Losses:
+        """One update of everything, on the batch `step` of this epoch, `progress` (0 to 1) of which is done."""
+        raw, labels = self.data.varied(positions, self.epoch, step)
+        wanted = self.supervise(raw, step)
+        for network in (self.anonymise, self.recover, self._judge_anonymised, self._judge_recovered):
+            network.train()
+        made = self.anonymise(raw)
+        shown = quantised_through(made)
+        back = self.recover(shown)
+        factor = self._schedule.factor(self.epoch + progress)
+        judged = self._teach_discriminators(raw, wanted, made.detach(), shown.detach(), back.detach(), factor)
+        for judge in (self._judge_anonymised, self._judge_recovered):
+            judge.requires_grad_(False)  # they only judge now
+        anonymisation = generator_loss(self._judge_anonymised(raw, made)) + self._l1(wanted, made)
+        recovery = generator_loss(self._judge_recovered(shown, back)) + self._l1(raw, back)
+        reid = self.reid.loss([raw, shown], labels)
+        self._generators.zero_grad(set_to_none=True)
+        self.reid.zero_grad()
+        (anonymisation + recovery + reid).backward()  # type: ignore[no-untyped-call]
+        self._follow(self._generators, factor)
+        self.reid.step(factor)
+        return Losses(anonymisation.item(), recovery.item(), reid.item(), judged)
+
+    @torch.no_grad()
+    def supervise(self, raw: Tensor, step: int) -> Tensor:
+        """The pictures that anonymised ones are to look like."""
+        return self.data.desensitised(raw, self.epoch, step) if self.target is None else self.target(raw)
+
+    def upgrade(self) -> None:
+        """From now on, the generator as it is now supervises."""
+        self.target = copy.deepcopy(self.anonymise).eval().requires_grad_(False)
+
+    def revert(self) -> None:
+        """From now on, desensitised pictures supervise again."""
+        self.target = None
+
+    def save(self, path: Path) -> None:
+        """Write everything that the next epoch depends on."""
+        tensors = {
+            name: tensor
+            for prefix, network in self._networks().items()
+            for name, tensor in with_prefix(prefix, network.state_dict()).items()
+        }
+        tensors |= with_prefix("reid", self.reid.tensors())
+        tensors |= with_prefix("generators", pack_optimizer(self._generators))
+        tensors |= with_prefix("discriminators", pack_optimizer(self._discriminators))
+        best = None if self.supervision is None else self.supervision.best
+        config = {"epoch": self.epoch, "best": best, "decisions": self.decisions, "run": self._facts}
+        save_checkpoint(path, tensors, config, STATE_KIND)
+
+    def restore(self, path: Path, facts: dict[str, Any] | None = None) -> None:
+        """Go on from what `save` wrote; refuses the state of another recipe, start or dataset.
+
+        facts: of the run that wrote it, where that is another one; it must be one without upgradation.
+        """
+        saved = read_state(path, STATE_KIND, self._facts if facts is None else facts)
+        if of_prefix("target", saved.tensors):
+            self.upgrade()
+        for prefix, network in self._networks().items():
+            load_weights(network, of_prefix(prefix, saved.tensors), path.name)
+        self.reid.restore(of_prefix("reid", saved.tensors), path.name)
+        unpack_optimizer(self._generators, of_prefix("generators", saved.tensors))
+        unpack_optimizer(self._discriminators, of_prefix("discriminators", saved.tensors))
+        self.epoch, self.decisions = int(saved.config["epoch"]), saved.config["decisions"]
+        if self.supervision is not None and facts is None:
+            self.supervision = Supervision(saved.config["best"], self.target is not None)
+
+    def _networks(self) -> dict[str, nn.Module]:
+        always = {
+            "G_X": self.anonymise, "G_Y": self.recover, "D_Y": self._judge_anonymised, "D_X": self._judge_recovered
+        }  # fmt: skip
+        return always if self.target is None else {**always, "target": self.target}
+
+    def _teach_discriminators(
+        self, raw: Tensor, wanted: Tensor, made: Tensor, shown: Tensor, back: Tensor, factor: float
+    ) -> float:
+        """One update of both (Eq. 1 and 4, maximised)."""
+        first, second = self._judge_anonymised.requires_grad_(True), self._judge_recovered.requires_grad_(True)
+        loss = discriminator_loss(first(raw, wanted), first(raw, made))
+        loss = loss + discriminator_loss(second(shown, raw), second(shown, back))
+        self._discriminators.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self._follow(self._discriminators, factor)
+        return loss.item()
+
+    def _l1(self, wanted: Tensor, made: Tensor) -> Tensor:
+        return self.config.l1 * _RANGE * (wanted - made).abs().mean()
+
+    def _adam(self, *networks: nn.Module) -> torch.optim.Adam:
+        config = self.config
+        parameters = [parameter for network in networks for parameter in network.parameters()]
+        return torch.optim.Adam(
+            parameters, lr=config.rate, betas=(config.beta, 0.999), weight_decay=config.weight_decay
+        )
+
+    def _follow(self, optimizer: torch.optim.Adam, factor: float) -> None:
+        for group in optimizer.param_groups:
+            group["lr"] = self.config.rate * factor
+        optimizer.step()

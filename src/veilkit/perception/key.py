@@ -1,0 +1,88 @@
+"""The private key of a study: what is right, and which protection each question was about."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from veilkit.errors import KeyFileError
+from veilkit.perception.plan import CHECK, Kind
+
+SAME, DIFFERENT = "same", "different"
+_SHARE_OF_CHECKS = 0.8
+
+
+class KeyQuestion(BaseModel):
+    """One question. options: the answers to choose from. person: a number for who is shown. own: see `Question`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Kind
+    condition: str
+    options: tuple[str, ...]
+    answer: str
+    person: int
+    own: bool
+
+    @property
+    def is_check(self) -> bool:
+        """Whether it asks for attention only."""
+        return self.condition == CHECK
+
+
+class KeyCondition(BaseModel):
+    """A protected folder by its name, with the method that its manifest names; or the control."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    method: str | None
+    control: bool
+
+
+class StudyKey(BaseModel):
+    """Everything that the page must not tell.
+
+    checks_needed: how many attention checks must be right for a participant to count, fixed before anybody answers.
+    participants: the only codes that may take part; None where anybody may. seed: draws the same study again.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal["veilkit-study-key-1"] = "veilkit-study-key-1"
+    veilkit: str
+    study: str
+    page_sha256: str
+    seed: int | None
+    choices: int
+    conditions: tuple[KeyCondition, ...]
+    checks_needed: int
+    participants: tuple[str, ...] | None
+    questions: dict[str, KeyQuestion]
+
+
+def checks_needed(checks: int) -> int:
+    """At least four of five.
+
+    >>> [checks_needed(count) for count in (0, 1, 4, 6)]
+    [0, 1, 4, 5]
+    """
+    return math.ceil(_SHARE_OF_CHECKS * checks)
+
+
+def read_study_key(file: Path) -> StudyKey:
+    """Read a key file."""
+    try:
+        return StudyKey.model_validate_json(file.read_bytes())
+    except FileNotFoundError:
+        raise KeyFileError(f"there is no key {file}: name the one that `veilkit study make` wrote") from None
+    except OSError as error:
+        raise KeyFileError(f"the key {file} cannot be read: {error.strerror}") from None
+    except ValidationError as error:
+        raise KeyFileError(
+            f"{file} is not the key of a study ({error.error_count()} wrong fields): "
+            "name the key.json that `veilkit study make` wrote"
+        ) from None

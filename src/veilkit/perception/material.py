@@ -1,0 +1,141 @@
+"""What a study can show: protected pictures by person, and the originals that they are to be compared with.
+
+Which protected picture belongs to whom is found as in an audit: through the key, by paths or file names, or by the
+class of a synthetic release.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from veilkit.datasets.folder import load_folder
+from veilkit.datasets.labels import MARKET_FOLDERS, is_market_layout, labeller
+from veilkit.datasets.market1501 import JUNK
+from veilkit.errors import DataError
+from veilkit.pipeline.manifest import known_manifest
+from veilkit.pipeline.pairing import choose_key, pair
+from veilkit.pipeline.synthesis import class_name, is_synthetic
+
+_SEARCHED = tuple(f"{folder}/" for folder in MARKET_FOLDERS[:2])
+CONTROL = "originals"
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A file with a person in it. own: the path of the original that it was made of, if of any."""
+
+    root: Path
+    path: str
+    person: str
+    camera: str | None = None
+    own: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One way in which people are shown: a protected folder, or the originals themselves as a control."""
+
+    name: str
+    method: str | None
+    pictures: tuple[Picture, ...]
+    control: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """Conditions, and all originals of the people in them. named: whether anything tells who is in an original."""
+
+    conditions: tuple[Condition, ...]
+    originals: tuple[Picture, ...]
+    notes: tuple[str, ...]
+    named: bool
+
+
+def load_material(
+    originals: Path, folders: Sequence[Path], *, keys: Sequence[Path | None], labels: str, control: bool
+) -> Material:
+    """Read names only; no picture is opened. keys: for each folder that of its release, or None to look for it."""
+    known, named, notes = _originals(originals, labels)
+    conditions = []
+    for folder, key, name in zip(folders, keys, _names(folders), strict=True):
+        condition, told = _condition(known, folder, key, labels, name)
+        conditions.append(condition)
+        notes += [f"{name}: {each}" for each in told]
+    people = {picture.person for condition in conditions for picture in condition.pictures}
+    shown = tuple(picture for picture in known if picture.person in people)
+    if control:
+        conditions.append(Condition(CONTROL, None, shown, control=True))
+    return Material(tuple(conditions), shown, tuple(notes), named)
+
+
+def _originals(root: Path, labels: str) -> tuple[list[Picture], bool, list[str]]:
+    paths = [record.path for record in load_folder(root, "none").records]
+    label = labeller(labels, root)
+    labelled = [(path, *label(path)) for path in paths]
+    if all(person is None for _, person, _ in labelled):
+        told = "nothing tells who is in the originals (see --labels): each is taken for another person"
+        return [Picture(root, path, path, own=path) for path in paths], False, [told]
+    kept = [
+        Picture(root, path, person, camera, path)
+        for path, person, camera in labelled
+        if person is not None and person != JUNK
+    ]
+    if labels in ("auto", "market") and is_market_layout(root):
+        # Distractors of Market-1501 are many people under one name.
+        searched = {picture.person for picture in kept if picture.path.startswith(_SEARCHED)}
+        kept = [picture for picture in kept if picture.person in searched]
+    lost = len(paths) - len(kept)
+    return kept, True, [f"{lost} originals show nobody who is known and are left out"] if lost else []
+
+
+def _condition(
+    originals: list[Picture], folder: Path, key: Path | None, labels: str, name: str
+) -> tuple[Condition, list[str]]:
+    paths = [record.path for record in load_folder(folder, "none").records]
+    manifest, manifest_notes = known_manifest(folder)
+    secret, key_notes = choose_key(folder, manifest, key, None)
+    people = {picture.person for picture in originals}
+    if manifest is not None and is_synthetic(manifest):
+        if secret is None and manifest.names == "pseudonyms":
+            raise DataError(f"nobody can tell whom the classes of {folder.name} stand for: {'; '.join(key_notes)}")
+        classes = {each if secret is None else class_name(each, secret, manifest.names): each for each in people}
+        pictures = _by_person(folder, [(path, classes.get(path.rpartition("/")[0])) for path in paths])
+        notes = (*key_notes, "synthetic pictures, compared with originals of the person of their class")
+    elif (pairing := pair([picture.path for picture in originals], paths, secret, key_notes)).pairs:
+        of = {picture.path: picture for picture in originals}
+        pictures = [Picture(folder, made, of[path].person, of[path].camera, path) for path, made in pairing.pairs]
+        notes = pairing.notes
+    else:
+        label = labeller(labels, folder)
+        named = [(path, label(path)[0]) for path in paths]
+        pictures = _by_person(folder, [(path, person if person in people else None) for path, person in named])
+        notes = (*key_notes, "no pictures could be paired: who is in them is told by the labels of both folders")
+    if not pictures:
+        why = "; ".join(key_notes) or "no path, file name or person occurs in both folders"
+        raise DataError(
+            f"nothing in {folder.name} could be paired with the originals: {why}. Give the key of the release "
+            "(--key), keep the paths or file names of the originals, or say who is in the pictures (--labels)"
+        )
+    return Condition(name, None if manifest is None else manifest.method, tuple(pictures)), [*manifest_notes, *notes]
+
+
+def _by_person(folder: Path, named: list[tuple[str, str | None]]) -> list[Picture]:
+    return [Picture(folder, path, person) for path, person in named if person is not None]
+
+
+def _names(folders: Sequence[Path]) -> list[str]:
+    """The folders' own names, made to differ, also from the control's."""
+    taken = {CONTROL}
+    names = []
+    for folder in folders:
+        plain = os.fsencode(folder.name).decode("utf-8", "replace")
+        name, number = plain, 1
+        while name in taken:
+            number += 1
+            name = f"{plain} ({number})"
+        taken.add(name)
+        names.append(name)
+    return names

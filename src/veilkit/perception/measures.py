@@ -1,0 +1,143 @@
+"""Answers to one kind of question as arrays, and what is measured of them.
+
+Participants and the people in the pictures are both a sample, so intervals come from draws of both. Where every
+answer is right, or every one wrong, draws would all be alike, and the exact interval of that many people is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veilkit.metrics import (
+    Interval,
+    category_counts,
+    clopper_pearson,
+    cohen_kappa,
+    crossed_weights,
+    fleiss_kappa,
+    free_marginal_kappa,
+    percentile_interval,
+    sensitivity,
+)
+from veilkit.perception.answers import Sheet
+from veilkit.perception.key import StudyKey
+from veilkit.perception.plan import Kind
+from veilkit.perception.scores import Agreement, Detection
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Answers to one kind of question, participant by participant: arrays of one length, and weights (draws, N)."""
+
+    codes: tuple[str, ...]
+    participant: NDArray[np.int64]
+    question: NDArray[np.int64]
+    person: NDArray[np.int64]
+    given: NDArray[np.int64]
+    truth: NDArray[np.int64]
+    ms: NDArray[np.int64]
+    weights: NDArray[np.float64]
+
+    @property
+    def right(self) -> NDArray[np.bool_]:
+        """Which answers are right."""
+        return np.equal(self.given, self.truth)
+
+    def of(self, codes: AbstractSet[str]) -> Table:
+        """The part of these questions."""
+        kept = np.array([code in codes for code in self.codes])[self.question]
+        arrays = {
+            name: getattr(self, name)[kept] for name in ("participant", "question", "person", "given", "truth", "ms")
+        }
+        return replace(self, **arrays, weights=self.weights[:, kept])
+
+
+def tabulate(sheets: Sequence[Sheet], key: StudyKey, kind: Kind, generator: np.random.Generator) -> Table | None:
+    """The answers to all questions of a kind, attention checks excepted; None where there are none."""
+    asked = {code: q for code, q in key.questions.items() if q.kind == kind and not q.is_check}
+    if not asked:
+        return None
+    codes = tuple(asked)
+    answers = [(n, place, sheet.given[code]) for n, sheet in enumerate(sheets) for place, code in enumerate(codes)]
+    questions = [asked[codes[place]] for _, place, _ in answers]
+    participant = np.array([n for n, _, _ in answers])
+    person = np.array([question.person for question in questions])
+    return Table(
+        codes=codes,
+        participant=participant,
+        question=np.array([place for _, place, _ in answers]),
+        person=person,
+        given=np.array([q.options.index(a.answer) for q, (_, _, a) in zip(questions, answers, strict=True)]),
+        truth=np.array([question.options.index(question.answer) for question in questions]),
+        ms=np.array([answer.ms for _, _, answer in answers]),
+        weights=crossed_weights(participant, person, generator=generator),
+    )
+
+
+def _means(part: Table) -> NDArray[np.float64]:
+    """The accuracy in each draw; NaN in the rare one that took none of these people."""
+    total = part.weights.sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        return np.asarray((part.weights @ part.right) / total)
+
+
+def accuracy(part: Table) -> tuple[Interval, str]:
+    """The share of right answers with its interval, and how that was found."""
+    right, count = int(part.right.sum()), len(part.right)
+    people, participants = len(np.unique(part.person)), len(np.unique(part.participant))
+    if right in (0, count):
+        exact = clopper_pearson(people if right else 0, people)
+        return exact, f"exact (Clopper-Pearson) over {people} people, as all answers are alike"
+    if participants == 1 and people == count:
+        return clopper_pearson(right, count), f"exact (Clopper-Pearson) over {count} questions of one participant"
+    draws = _means(part)
+    how = f"1,000 draws of {participants} participants and {people} people"
+    if participants == 1:
+        how = f"1,000 draws of {people} people, one participant"
+    return percentile_interval(right / count, draws[np.isfinite(draws)]), how
+
+
+def difference(part: Table, control: Table) -> Interval:
+    """Accuracy less the control's, in the same draws; between the ends of both intervals where draws are alike."""
+    value = float(part.right.mean() - control.right.mean())
+    draws = _means(part) - _means(control)
+    draws = draws[np.isfinite(draws)]
+    if draws.std():
+        return percentile_interval(value, draws)
+    one, other = accuracy(part)[0], accuracy(control)[0]
+    return Interval(value, one.low - other.high, one.high - other.low, one.confidence)
+
+
+def detection(part: Table) -> Detection | None:
+    """How well the same person was told from others; None where all pairs are of one sort."""
+    said = part.given == 0  # SAME stands first among the options of a pair
+    same = part.truth == 0
+    if same.all() or not same.any():
+        return None
+    ones = np.ones((1, len(said)))
+    value, draws = (
+        sensitivity(w @ (said & same), w @ same, w @ (said & ~same), w @ ~same) for w in (ones, part.weights)
+    )
+    interval = percentile_interval(float(value.d_prime[0]), draws.d_prime)
+    return Detection(float(said[same].mean()), float(said[~same].mean()), interval, float(value.criterion[0]))
+
+
+def agreement(part: Table, kind: Kind, choices: int) -> Agreement:
+    """How far participants agree with each other, right or wrong."""
+    raters = len(np.unique(part.participant))
+    if raters < 2:
+        return Agreement("none", None, "one participant agrees with nobody")
+    ratings = part.given.reshape(raters, -1).T
+    alike = "all participants give one and the same answer to everything"
+    if kind == "choice":
+        return Agreement("free-marginal kappa", free_marginal_kappa(category_counts(ratings, choices)))
+    if raters == 2:
+        kappa = cohen_kappa(ratings[:, 0], ratings[:, 1])
+        return Agreement("Cohen's kappa", kappa, alike if kappa is None else "")
+    kappa = fleiss_kappa(category_counts(ratings, 2))
+    return Agreement("Fleiss' kappa", kappa, alike if kappa is None else "")

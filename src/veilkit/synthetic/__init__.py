@@ -1,0 +1,1 @@
+"""People and faces who do not exist, drawn with their ground truth."""

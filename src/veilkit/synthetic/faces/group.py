@@ -1,0 +1,139 @@
+"""Group photographs: several people in rows before one camera."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veilkit.rng import Randomness
+from veilkit.synthetic.cameras import develop
+from veilkit.synthetic.faces.backdrop import backdrop
+from veilkit.synthetic.faces.capture import Capture, Ranges, draw_capture
+from veilkit.synthetic.faces.lens import Lens
+from veilkit.synthetic.faces.portrait import HEAD, SUPERSAMPLING, check_size, exposed, face
+from veilkit.synthetic.faces.render import Drawn, draw
+from veilkit.synthetic.faces.truth import FaceTruth, told
+from veilkit.synthetic.filters import resize
+from veilkit.synthetic.view import Floats
+
+_APART, _BEHIND, _HIGHER = 400.0, 480.0, 270.0  # millimetres between neighbours; of a row from the row before it
+_MARGIN = (230.0, 260.0, 290.0)  # beside, above and below the faces
+_DISTANCE = 2600.0
+_ZOOM = 0.6  # a head in front takes this share of `size`
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The picture that a group needs. seats: offsets (N, 3) in millimetres, back row first."""
+
+    height: int
+    width: int
+    scale: float
+    middle: tuple[float, float]
+    seats: Floats
+
+
+def stage(count: int, size: int, rng: np.random.Generator) -> Stage:
+    """Seats for `count` people in one to three rows, in a picture whose faces have about the pixels of a portrait."""
+    rows = 1 if count <= 4 else 2 if count <= 10 else 3
+    seats = []
+    left = count
+    for row in reversed(range(rows)):
+        here = math.ceil(left / (row + 1))
+        left -= here
+        for place in range(here):
+            x = _APART * (place - (here - 1) / 2) + float(rng.normal(0, 18))
+            y, z = _HIGHER * row + float(rng.normal(0, 22)), -_BEHIND * row + float(rng.normal(0, 40))
+            seats.append((x, y, z))
+    at = np.array(seats, np.float32)
+    scale = size * _ZOOM / HEAD
+    shown = at[:, :2] * (_DISTANCE / (_DISTANCE - at[:, 2:]))
+    low, high = shown.min(axis=0), shown.max(axis=0)
+    width = math.ceil((high[0] - low[0] + 2 * _MARGIN[0]) * scale)
+    height = math.ceil((high[1] - low[1] + _MARGIN[1] + _MARGIN[2]) * scale)
+    middle = (_MARGIN[0] - low[0]) * scale, (_MARGIN[1] + high[1]) * scale
+    return Stage(height, width, scale, (float(middle[0]), float(middle[1])), at)
+
+
+def render_group(
+    seed: int,
+    identities: Sequence[int],
+    number: int,
+    *,
+    size: int = 128,
+    ranges: Ranges = Ranges(),  # noqa: B008
+) -> tuple[NDArray[np.uint8], list[FaceTruth]]:
+    """A photograph of `identities`, RGB, and the truth of each, in their order: a pure function of the arguments.
+
+    size: faces have about the pixels that a portrait of this size gives them. All share one light and one camera.
+    """
+    check_size(size)
+    root = Randomness.from_seed(seed).child("faces", "group", number)
+    rng = root.numpy()
+    shared = draw_capture(rng, ranges)
+    scenery = stage(len(identities), size, rng)
+    picture = backdrop(rng, seed, scenery.height, scenery.width)
+    layers: list[tuple[Drawn, FaceTruth, tuple[int, int]]] = []
+    for identity, seat in zip(identities, scenery.seats, strict=True):
+        moment = replace(draw_capture(root.child(identity).numpy(), ranges), light=shared.light)
+        layers.append(_layer(seed, identity, moment, scenery, seat))
+    truths = _hide([(each[1], each[0].cover, each[2]) for each in layers])
+    for drawn, _, (left, top) in layers:
+        _lay(picture, drawn, left, top)
+    # Blur is told for a face that fills the picture.
+    camera = replace(shared.camera, blur=0.4 * shared.camera.blur, resolution=1.0)
+    return develop(camera, exposed(picture, layers[-1][0]), rng), truths
+
+
+def _layer(
+    seed: int, identity: int, moment: Capture, scenery: Stage, seat: Floats
+) -> tuple[Drawn, FaceTruth, tuple[int, int]]:
+    """One person on a canvas of its own; its left top corner in the picture."""
+    shrink = _DISTANCE / (_DISTANCE - float(seat[2]))
+    x = scenery.middle[0] + scenery.scale * shrink * float(seat[0])
+    y = scenery.middle[1] - scenery.scale * shrink * float(seat[1])
+    reach = scenery.scale * shrink
+    left, right = math.floor(x - 235 * reach), math.ceil(x + 235 * reach)
+    top = math.floor(y - 190 * reach)
+    left, top, right = max(0, left), max(0, top), min(scenery.width, right)
+    fine = SUPERSAMPLING
+    lens = Lens(
+        moment.pose,
+        fine * scenery.scale,
+        _DISTANCE,
+        (fine * (scenery.middle[0] - left), fine * (scenery.middle[1] - top)),
+        (float(seat[0]), float(seat[1]), float(seat[2])),
+    )
+    who = face(seed, identity)
+    size = fine * (scenery.height - top), fine * (right - left)
+    drawn = draw(who, moment.expression.actions, moment.gaze, lens, moment.light, size)
+    truth = told(who, moment, lens, drawn, fine)
+    drawn = replace(drawn, colour=resize(drawn.colour, size[0] // fine, size[1] // fine),
+                    cover=resize(drawn.cover, size[0] // fine, size[1] // fine))  # fmt: skip
+    return drawn, truth.moved(left, top), (left, top)
+
+
+def _lay(picture: Floats, drawn: Drawn, left: int, top: int) -> None:
+    height, width = drawn.cover.shape
+    part = picture[top : top + height, left : left + width]
+    part *= (1 - drawn.cover)[..., None]
+    part += drawn.colour
+
+
+def _hide(layers: list[tuple[FaceTruth, Floats, tuple[int, int]]]) -> list[FaceTruth]:
+    """The truths with the points marked that somebody in front covers."""
+    result = []
+    for index, (truth, _, _) in enumerate(layers):
+        seen = truth.visible.copy()
+        for _, cover, (left, top) in layers[index + 1 :]:
+            x = np.floor(truth.landmarks[:, 0]).astype(int) - left
+            y = np.floor(truth.landmarks[:, 1]).astype(int) - top
+            inside = (x >= 0) & (y >= 0) & (x < cover.shape[1]) & (y < cover.shape[0])
+            there = cover[np.clip(y, 0, cover.shape[0] - 1), np.clip(x, 0, cover.shape[1] - 1)]
+            seen &= ~(inside & (there > 0.5))
+        result.append(replace(truth, visible=seen))
+    return result

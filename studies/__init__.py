@@ -1,0 +1,1 @@
+"""Papers' tables and figures in small: `python -m studies NAME`."""

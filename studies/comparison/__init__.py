@@ -1,0 +1,1 @@
+"""All methods on the same people, under the same attackers."""

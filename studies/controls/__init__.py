@@ -1,0 +1,1 @@
+"""The usual controls at several picture sizes."""

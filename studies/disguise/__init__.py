@@ -1,0 +1,1 @@
+"""Disguise's tables and figures in small."""

@@ -1,0 +1,1 @@
+"""FRO's tables and figures in small."""

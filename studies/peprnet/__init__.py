@@ -1,0 +1,1 @@
+"""PEPR-Net's tables and figures in small."""

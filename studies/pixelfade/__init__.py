@@ -1,0 +1,1 @@
+"""PixelFade's tables and figures in small."""

@@ -1,0 +1,125 @@
+"""The tables of PixelFade's study as Markdown, from its cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from studies.pixelfade.plan import FLOOR, OURS, GridPoint
+from studies.shared import tables as study_tables
+from studies.shared.measures import SETTINGS
+from studies.shared.tables import Row, markdown, pair, percent, remark, with_interval
+
+NAMES = {
+    OURS: "PixelFade (ours)", "paper": "PixelFade, `paper`", "released": "PixelFade, `released`", "avih": "AVIH",
+    "avih-released": "AVIH, `released`",
+    "pixelate": "mosaic", "blur": "blur", "noise": "added noise", FLOOR: "noise alone (floor)",
+}  # fmt: skip
+AXES = {
+    "noise weight": "Table 3: share of noise in what values are replaced by",
+    "objective": "Table 4: what values are replaced by",
+    "perturb": "Figure 4, left: amplitude of random perturbations instead of replacements",
+    "l1": "Figure 4, right: weight of L1 optimisation instead of replacements",
+    "steps": "Figure 5a: steps", "step": "Figure 5b: step size", "threshold": "Figure 5c: threshold",
+    "masks": "Figure 5d: masks", "own threshold": "Ours: threshold, as a share of the spread",
+}  # fmt: skip
+DRAWN = tuple(axis for axis in AXES if axis != "objective")  # those whose values are numbers
+
+
+def matching_table(releases: Mapping[str, Row], by: str) -> str:
+    """Rank-1 and mAP of each release in four settings. by: "expert" or "judge"."""
+    return study_tables.matching_table(releases, by, NAMES)
+
+
+def kept_table(releases: Mapping[str, Row]) -> str:
+    """The change of the expert's Rank-1, and what the ledger says."""
+    rows = []
+    for name, cell in releases.items():
+        change, ledger = cell["expert"]["change"], cell["ledger"]
+        rows.append(
+            (
+                NAMES[name],
+                *(percent(change[setting]["rank-1"]) for setting in reversed(SETTINGS[1:])),
+                percent(ledger["held"]),
+                "" if ledger["feature distance"] is None else f"{ledger['feature distance']:.4g}",
+                "" if ledger["limit"] is None else f"{ledger['limit']:.4g}",
+                "" if ledger["steps"] is None else f"{ledger['steps']:.1f}",
+            )
+        )
+    head = ("release", *(setting.replace("-", " to ") for setting in reversed(SETTINGS[1:])))
+    return markdown((*head, "constraint held", "distance", "limit", "steps"), rows)
+
+
+def recovered_table(releases: Mapping[str, Row], recovered: Mapping[str, Row]) -> str:
+    """What the U-Net recovers of each release, beside the chaos of its pictures."""
+    metrics = ("SSIM", "PSNR", "SSIM (batch scale)", "PSNR (batch scale)")
+    rows = []
+    for name, cell in recovered.items():
+        scores = cell["scores"]
+        rows.append(
+            (
+                NAMES[name],
+                with_interval(releases[name]["pictures"]["AD"], 1),
+                *(with_interval(scores.get(metric), 2 if "PSNR" in metric else 3) for metric in metrics),
+                *(percent(scores.get(metric)) for metric in ("rank-1", "person rank-1")),
+                remark(cell),
+            )
+        )
+    return markdown(("release", "AD", *metrics, "very original", "person", "remark"), rows)
+
+
+def outlines_table(outlines: Mapping[str, Row], releases: Mapping[str, Row]) -> str:
+    """The silhouette leak of each release and of noise, beside what it keeps."""
+    metrics = ("AUC beyond place", "AUC beyond place, energy", "AUC", "AUC, energy")
+    rows = []
+    for name, cell in outlines.items():
+        kept = releases[name]["expert"]["settings"]["protected-protected"]["rank-1"] if name in releases else None
+        values = [with_interval(cell["scores"].get(metric), 3) for metric in metrics]
+        rows.append((NAMES[name], *values, percent(kept), remark(cell)))
+    return markdown(("release", *metrics, "Rank-1, protected to protected", "remark"), rows)
+
+
+def sizes_table(sizes: Mapping[str, Mapping[str, float]]) -> str:
+    """SSIM of the controls' pictures to their originals, by size."""
+    names = list(next(iter(sizes.values())))
+    rows = [(size, *(f"{row[name]:.3f}" for name in names)) for size, row in sizes.items()]
+    return markdown(("size", *(NAMES[name] for name in names)), rows)
+
+
+def axis_tables(axis: str, points: Sequence[GridPoint], grid: Mapping[str, Row]) -> list[str]:
+    """The title and the table of one axis of the grids; nothing where it has no points."""
+    chosen = [(point.value, grid[point.cell]) for point in points if point.axis == axis]
+    if not chosen:
+        return []
+    rows = []
+    for value, cell in chosen:
+        pictures, settings, held = cell["pictures"], cell["expert"]["settings"], cell["ledger"]["held"]
+        rows.append(
+            (
+                value,
+                *(
+                    with_interval(pictures[metric], digits)
+                    for metric, digits in (("AD", 1), ("SSIM", 3), ("PSNR", 2))
+                ),
+                *(pair(settings[setting]) for setting in ("protected-protected", "raw-protected")),
+                percent(held),
+            )
+        )
+    head = (axis, "AD", "SSIM", "PSNR", "protected to protected: Rank-1 / mAP", "raw to protected: Rank-1 / mAP")
+    title = f"**{AXES[axis]}**" + (f" ([figure]({figure_file(axis)}))" if axis in DRAWN else "")
+    return [title, markdown((*head, "constraint held"), rows)]
+
+
+def backbones_table(backbones: Mapping[str, Row]) -> str:
+    """Four settings under other experts."""
+    head = ("expert", *(f"{setting.replace('-', ' to ')}: Rank-1 / mAP" for setting in reversed(SETTINGS)))
+    rows = [
+        (name, *(pair(cell["expert"]["settings"][setting]) for setting in reversed(SETTINGS)),
+         percent(cell["ledger"]["held"]))
+        for name, cell in backbones.items()
+    ]  # fmt: skip
+    return markdown((*head, "constraint held"), rows)
+
+
+def figure_file(axis: str) -> str:
+    """The name of an axis's figure."""
+    return f"grid-{axis.replace(' ', '-')}.svg"

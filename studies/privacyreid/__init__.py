@@ -1,0 +1,1 @@
+"""PrivacyReID's tables and figures in small."""

@@ -1,0 +1,1 @@
+"""What several studies share: cells, parts, measures, tables, figures."""

@@ -1,0 +1,81 @@
+"""Tables of a study as Markdown, from its cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from studies.shared.measures import SETTINGS
+
+Row = Mapping[str, Any]
+
+
+def matching_table(releases: Mapping[str, Row], by: str, names: Mapping[str, str]) -> str:
+    """Rank-1 and mAP of each release in four settings. by: the part of the cells that holds them."""
+    head = ("release", *(f"{setting.replace('-', ' to ')}: Rank-1 / mAP" for setting in reversed(SETTINGS)))
+    rows = [
+        (names[name], *(pair(cell[by]["settings"][setting]) for setting in reversed(SETTINGS)))
+        for name, cell in releases.items()
+    ]
+    return markdown(head, rows)
+
+
+def mean_image(recovered: Mapping[str, Row]) -> str:
+    """The baseline of recovery, in words."""
+    found: Mapping[str, float] = next((cell["mean image"] for cell in recovered.values() if cell["mean image"]), {})
+    return ", ".join(f"{metric} {value:.3g}" for metric, value in found.items()) or "nothing that was measured"
+
+
+def attacks_table(attacks: Mapping[str, Row]) -> str:
+    """Every score of the stronger attackers."""
+    rows: list[Sequence[str]] = []
+    for name, cell in attacks.items():
+        if not cell["applicable"]:
+            rows.append((f"`{name}` ({cell['level']})", "not measured", "", "", "", cell["reason"]))
+        for place, (metric, value) in enumerate(cell["scores"].items()):
+            chance, baseline = (cell[beside].get(metric) for beside in ("chance", "mean image"))
+            rows.append(
+                (
+                    f"`{name}` ({cell['level']})" if place == 0 else "",
+                    metric,
+                    with_interval(value, 3),
+                    "" if chance is None else f"{chance:.3f}",
+                    "" if baseline is None else f"{baseline:.3f}",
+                    remark(cell) if place == 0 else "",
+                )
+            )
+    return markdown(("attack", "score", "found", "chance", "mean image", "remark"), rows)
+
+
+def differences(found: Mapping[str, Sequence[float | None]], metric: str) -> str:
+    """Paired differences, by the names of the pairs."""
+    rows = [(name, with_interval(value, 4)) for name, value in found.items()]
+    return markdown(("pair", f"difference of {metric}"), rows)
+
+
+def remark(cell: Row) -> str:
+    """Why an attack's figures prove nothing, or were not measured; or nothing."""
+    return "; ".join(f"INVALID: {why}" for why in cell["invalid"]) or cell["reason"]
+
+
+def pair(scores: Row) -> str:
+    """Rank-1 and mAP in %."""
+    return f"{percent(scores['rank-1'])} / {percent(scores['mAP'])}"
+
+
+def percent(value: Sequence[float | None] | None) -> str:
+    """[share, low, high] in %; nothing where there is none."""
+    return "" if value is None else with_interval([None if part is None else 100 * part for part in value], 1)
+
+
+def with_interval(value: Sequence[float | None] | None, digits: int) -> str:
+    """[value, low, high] in words."""
+    if value is None or value[0] is None:
+        return "not measured"
+    middle, low, high = value
+    return f"{middle:.{digits}f}" + ("" if low is None or high is None else f" [{low:.{digits}f}, {high:.{digits}f}]")
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows))

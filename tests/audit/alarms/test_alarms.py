@@ -1,0 +1,144 @@
+"""Single checks behind the alarms, on files whose content is known."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image, PngImagePlugin
+
+from tests.audit.folders import blur, changed, market, person, plain
+from veilkit.audit import run_audit
+from veilkit.audit.alarms.files import inspect
+from veilkit.audit.alarms.secrets import check_secrets
+from veilkit.audit.alarms.selftest import check_auditor
+from veilkit.audit.inputs.hash_names import named_by_hash
+from veilkit.key import read_or_create_key
+from veilkit.media.reading import Limits
+
+PICTURE = Image.fromarray(person(0, 0))
+
+
+def saved(image: Image.Image = PICTURE, kind: str = "PNG", **options: object) -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, kind, **options)  # type: ignore[arg-type]
+    return buffer.getvalue()
+
+
+def _named() -> PngImagePlugin.PngInfo:
+    text = PngImagePlugin.PngInfo()
+    text.add_text("Author", "somebody")
+    return text
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "BMP", "TIFF"])
+def test_a_plain_file_holds_pixels_only(kind: str) -> None:
+    assert inspect(saved(kind=kind)) == (False, set())
+
+
+def test_what_is_added_to_a_file_is_found() -> None:
+    exif = Image.Exif()
+    exif[0x010E] = "somebody"
+    assert inspect(saved(kind="JPEG", exif=exif))[1] == {"EXIF"}
+    assert inspect(saved(kind="JPEG", comment=b"somebody"))[1] == {"comments"}
+    assert inspect(saved(kind="JPEG", xmp=b"<x/>"))[1] == {"XMP or other metadata"}
+    assert inspect(saved(pnginfo=_named()))[1] == {"text"}
+    for kind in ("PNG", "JPEG"):
+        assert inspect(saved(kind=kind) + saved())[1] == {"bytes after the picture"}
+        assert inspect(saved(kind=kind) + b"\0" * 100)[1] == set()  # padding
+
+
+def test_pictures_that_are_not_measured_are_looked_into_as_well(tmp_path: Path) -> None:
+    originals = market(tmp_path / "o")
+    release = changed(originals, tmp_path / "p", blur)
+    options = {"expert": "histogram", "judge": "histogram", "attacks": ["linkage"]}
+    assert run_audit(originals, release, out=tmp_path / "a", **options).alarms == ()
+    training = sorted((release / "bounding_box_train").iterdir())
+    training[0].write_bytes(training[0].read_bytes() + b"somebody")
+    (release / "extra.png").write_bytes(saved(pnginfo=_named()))
+    alarms = run_audit(originals, release, out=tmp_path / "a", **options).alarms
+    assert [alarm.name for alarm in alarms] == ["metadata"]
+    assert "bytes after the picture (1)" in alarms[0].text
+    assert "text (1)" in alarms[0].text
+
+
+def test_transparency_counts_where_it_is_used() -> None:
+    opaque = PICTURE.convert("RGBA")
+    assert inspect(saved(opaque)) == (False, set())
+    opaque.putpixel((0, 0), (1, 2, 3, 254))
+    assert inspect(saved(opaque)) == (True, set())
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("manifest.json", json.dumps({"config": {"seed": 5}})),
+        ("facts.json", json.dumps([{"random_state": 5}])),
+        ("run.toml", 'method = "blur"\nsecret = "swordfish"\n'),
+        ("run.log", "starting\nnoise seed: 5\n"),
+        ("notes.txt", f"veilkit-key-1 {'a' * 64}"),
+    ],
+)
+def test_a_published_secret_is_found(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    assert [alarm.name for alarm in check_secrets(tmp_path, None)] == ["secret published"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("manifest.json", json.dumps({"seed": None, "key_commitment": "ab12", "key": ""})),
+        ("manifest.json", "not JSON: seed"),
+        ("keys.txt", "who holds the keys may open it"),
+        ("labels.csv", "path,identity\nseed,1\n"),
+        ("SHA256SUMS", "aa  seed.png\n"),
+        ("seed.png", "seed=5"),
+    ],
+)
+def test_what_is_no_secret_is_not(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    assert check_secrets(tmp_path, None) == ()
+
+
+def test_the_key_itself_is_found_in_any_text(tmp_path: Path) -> None:
+    key = tmp_path / "private" / "key"
+    read_or_create_key(key)
+    release = tmp_path / "release"
+    release.mkdir()
+    assert check_secrets(release, key) == ()
+    (release / "about.md").write_text(f"made with {key.read_text().split()[1]} today")
+    assert "the key itself" in check_secrets(release, key)[0].text
+
+
+def test_hashes_of_files_paths_and_names_are_recognised_and_nothing_else(tmp_path: Path) -> None:
+    import base64
+    import hashlib
+
+    originals = plain(tmp_path, people=2, shots=2)
+    paths = ["p0/0-0.png", "p0/0-1.png", "p1/1-0.png", "p1/1-1.png"]
+    made = {
+        paths[0]: hashlib.sha256((originals / paths[0]).read_bytes()).hexdigest()[:16],
+        paths[1]: hashlib.md5(paths[1].encode()).hexdigest(),
+        paths[2]: base64.b32encode(hashlib.sha1(b"1-0.png").digest()).decode().lower(),
+    }
+    other = "0123456789abcdef"
+    found = named_by_hash(originals, paths, [f"{stem}.png" for stem in (*made.values(), other)], Limits())
+    assert found == {path: f"{stem}.png" for path, stem in made.items()}
+    assert named_by_hash(originals, paths, ["p0/0-0.png", "abcdefghij.png"], Limits()) == {}
+
+
+def test_the_auditor_passes_its_own_tests() -> None:
+    assert check_auditor() == ()
+
+
+def test_a_search_that_ignores_who_asks_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    from veilkit.attacks import search
+
+    sound = search.retrieval
+    monkeypatch.setattr(
+        search, "retrieval", lambda q, g, *rest, **more: sound(np.roll(q, 1, axis=0), g, *rest, **more)
+    )
+    assert {alarm.name for alarm in check_auditor()} == {"metric"}
