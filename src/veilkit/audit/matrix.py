@@ -130,12 +130,12 @@ def _row(each: Audited) -> dict[str, Any]:
     attacks: dict[str, Any] = {}
     for evidence in each.result.attacks:
         if not evidence.applicable:
-            attacks[evidence.attack] = {"level": str(evidence.level), "not applicable": evidence.reason}
+            attacks[evidence.attack] = {"level": str(evidence.level), "not applicable": evidence.why_missing}
             continue
         first = evidence.scores[0]
         attacks[evidence.attack] = {
             "level": str(evidence.level), "metric": first.metric, "value": first.value, "low": first.low,
-            "high": first.high, "role": str(first.role), "invalid": list(evidence.invalid),
+            "high": first.high, "role": str(first.role), "invalid": [str(reason) for reason in evidence.invalid],
             "at_least": at_least(evidence),
         }  # fmt: skip
     alarms = [alarm.name for alarm in each.result.alarms]

@@ -9,10 +9,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from veilkit.attacks import Budget
+from veilkit.attacks import ATTACKS, Budget
 from veilkit.attacks.intervals import CONFIDENCE, DRAWS
 from veilkit.attacks.learned.recovery import Recovery, RecoveryConfig
-from veilkit.attacks.learned.retrained import start_facts
 from veilkit.audit.alarms import check_attacks, raise_alarms
 from veilkit.audit.cells.attempts import attempts
 from veilkit.audit.cells.budget import seconds_of
@@ -40,7 +39,6 @@ from veilkit.audit.result import AuditResult
 from veilkit.audit.verdicts.findings import summarise
 from veilkit.audit.verdicts.gaps import unmeasured
 from veilkit.audit.verdicts.levels import level_verdicts
-from veilkit.audit.verdicts.synthetic_findings import unpaired_findings
 from veilkit.audit.verdicts.thresholds import Thresholds, chosen_thresholds
 from veilkit.configs import as_dict
 from veilkit.datasets.folder import check_folder
@@ -130,7 +128,7 @@ def run_audit(
     if workers < 1:
         raise UsageError(f"expected at least one worker, but got {workers}")
     seconds = None if budget is None else seconds_of(budget)
-    started = start_facts(_path(start))
+    started = dict(fact for attack in ATTACKS.values() for fact in attack.weights_facts(_path(start)).items())
     target = destination(*sources, out)
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -226,7 +224,7 @@ def _assembled(
         notes=(*subject.notes, *prepared.notes, *notes),
         alarms=alarms,
     )
-    return summarise(result) if unpaired is None else replace(result, summary=unpaired_findings(result))
+    return summarise(result)
 
 
 def _chosen(

@@ -18,9 +18,9 @@ from veilkit.methods.disguise.method import Disguise
 from veilkit.methods.disguise.view import neutral
 from veilkit.pipeline.manifest import Manifest
 from veilkit.rng import Randomness
-from veilkit.types import ImageBatch
+from veilkit.types import ImageBatch, Reason, ReasonCode
 
-NO_MODEL = "the model that it was made with is not at hand"
+NO_MODEL = Reason(ReasonCode.NO_MODEL, "the model that it was made with is not at hand")
 _AHEAD = 4  # draws made together, so that quick pictures do not leave the expert's slots empty
 
 

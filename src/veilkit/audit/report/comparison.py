@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from veilkit.attacks import ATTACKS
 from veilkit.audit.cells.tallies import tallied_difference
 from veilkit.audit.report.overview import Utility, thresholds_of, updates, utility
 from veilkit.audit.result import AuditResult, read_audit
@@ -23,8 +24,10 @@ from veilkit.errors import DataError, UsageError
 from veilkit.types import Level, Score
 
 RESULT = "audit.json"
-_PAIRED = {"utility": ("expert", "protected-protected"), "stock_recogniser": ("judge", "protected-protected"),
-           "linkage": ("judge", "protected-raw")}  # fmt: skip
+_PAIRED = {
+    "utility": ("expert", "protected-protected"),
+    **{name: ("judge", "-".join(attack.searches)) for name, attack in ATTACKS.items() if attack.searches is not None},
+}
 """What audits keep person by person, so that it can be compared search by search."""
 
 
