@@ -61,7 +61,7 @@ ATTACKS: Lookup[type[Attack]] = Lookup("attack", [(attack.name, attack) for atta
 
 def attack_named(name: str) -> type[Attack] | type[UnpairedAttack] | None:
     """The attack of this name on paired or on synthetic releases; None where this version has none."""
-    return UNPAIRED_ATTACKS.get(name) or ATTACKS.get(name)
+    return UNPAIRED_ATTACKS.find(name) or ATTACKS.find(name)
 
 
 __all__ = [

@@ -211,6 +211,8 @@ class AuditResult:
     def to_json(self) -> str:
         """audit.json; `read_audit` reads it back."""
         values = _RESULT.dump_python(self, mode="json")
+        for each in values["attacks"]:
+            each["applicable"] = not each["missing"]
         lists = {"not_applicable": self.not_applicable, "invalid": self.invalid}
         return json.dumps({"format": self.format, **values, **lists}, indent=2, allow_nan=False) + "\n"
 

@@ -123,7 +123,7 @@ def test_an_audit_with_the_model_makes_the_attacks_that_need_it(release: Path, t
     originals = release.parent / "originals"
     without = {each.attack: each for each in run_audit(originals, release, **options).attacks}
     assert not any(without[name].applicable for name in wanted)
-    assert all(NO_MODEL in without[name].reason for name in wanted)
+    assert all(NO_MODEL in without[name].missing for name in wanted)
     result = run_audit(originals, release, model=MODEL, **options)
     assert result.config["model_sha256"] == file_sha256(MODEL)
     assert "--model MODEL" in command(result)

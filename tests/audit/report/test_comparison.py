@@ -22,7 +22,7 @@ from veilkit.audit.verdicts.thresholds import Thresholds
 from veilkit.audit.verdicts.verdict import Grade
 from veilkit.cli import app
 from veilkit.errors import DataError, DestinationError, UsageError
-from veilkit.types import Level
+from veilkit.types import Level, Reason, ReasonCode
 
 
 def test_the_front_of_a_hand_worked_case() -> None:
@@ -197,7 +197,14 @@ def test_audit_is_a_plain_command_as_before(tmp_path: Path) -> None:
 
 def test_what_a_weak_attacker_found_is_shown_and_not_compared() -> None:
     gates = {"gates": {"metric": "rank-1", "on originals": 0.4}}
-    weak = attacked("recovery", Level.L1, 0.3, 0.2, 0.4, invalid=("its training was stopped early",))
+    weak = attacked(
+        "recovery",
+        Level.L1,
+        0.3,
+        0.2,
+        0.4,
+        invalid=(Reason(ReasonCode.NOT_TRAINED, "its training was stopped early"),),
+    )
     weak = dataclasses.replace(weak, details={**weak.details, **gates})
     found = compare([("a", result_of(weak)), ("b", result_of(attacked("recovery", Level.L1, 0.1, 0.06, 0.2)))])
     assert leak(found.audits[0].attack("recovery")) == "at least 30.0 % (20.0–40.0)"

@@ -18,7 +18,7 @@ from veilkit.audit.verdicts.wording import (
     sentence,
     unproven,
 )
-from veilkit.types import Evidence, Level, Reason, ReasonCode, Role, Score
+from veilkit.types import Evidence, Reason, ReasonCode, Role, Score
 
 SEEN = "What the eye still sees"
 
@@ -44,9 +44,9 @@ def _attackers(result: AuditResult) -> Iterator[Finding]:
             yield _attacked(result, evidence)
 
 
-def _order(evidence: Evidence) -> tuple[bool, int]:
-    """Attacks that undo a protection first, then those who know more."""
-    return headline_of(evidence.attack).warning != NOT_SAFE, -tuple(Level).index(evidence.level)
+def _order(evidence: Evidence) -> bool:
+    """Attacks that undo a protection first, all others in the order of their table."""
+    return headline_of(evidence.attack).warning != NOT_SAFE
 
 
 def conclusive_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:

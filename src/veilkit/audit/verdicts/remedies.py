@@ -29,7 +29,7 @@ _BUDGETS = (ReasonCode.NO_BUDGET, ReasonCode.SMALL_BUDGET)
 def for_invalid(evidence: Evidence) -> str:
     """What would make an invalid attack valid."""
     codes = {reason.code for reason in evidence.invalid}
-    known = ATTACKS.get(evidence.attack)
+    known = ATTACKS.find(evidence.attack)
     if codes & {ReasonCode.NOT_TRAINED, ReasonCode.BELOW_MEAN_IMAGE}:
         return _MORE
     if ReasonCode.NO_ORIGINALS in codes:

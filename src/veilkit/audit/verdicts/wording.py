@@ -54,7 +54,7 @@ def summary_of(attack: str) -> str:
 
 def is_baseline(attack: str) -> bool:
     """Whether an attack is no adversary but what adversaries must beat."""
-    known = ATTACKS.get(attack)
+    known = ATTACKS.find(attack)
     return known is not None and known.baseline
 
 
