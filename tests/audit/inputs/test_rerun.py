@@ -88,6 +88,11 @@ def test_a_wrong_model_is_refused(release: Path, tmp_path: Path) -> None:
     changed = manifest.model_copy(update={"config": {**manifest.config, "batch": 99}})
     with pytest.raises(CheckpointError, match="cannot be run as the release was made"):
         method_of(changed, MODEL)
+    extra = manifest.model_copy(update={"config": {**manifest.config, "hair": "red"}})
+    with pytest.raises(
+        CheckpointError, match=r"its manifest has other settings \(hair: red there, None in the model\)"
+    ):
+        method_of(extra, MODEL)
     with pytest.raises(CheckpointError, match="which blur made, without a model"):
         method_of(manifest.model_copy(update={"method": "blur"}), MODEL)
     with pytest.raises(CheckpointError, match="leave it out"):

@@ -209,3 +209,15 @@ def test_what_a_weak_attacker_found_is_shown_and_not_compared() -> None:
     found = compare([("a", result_of(weak)), ("b", result_of(attacked("recovery", Level.L1, 0.1, 0.06, 0.2)))])
     assert leak(found.audits[0].attack("recovery")) == "at least 30.0 % (20.0–40.0)"
     assert found.levels[1].left_out == ("recovery",)
+
+
+def test_releases_of_one_method_with_other_settings_are_told_apart_by_them() -> None:
+    first, other, same_again = (
+        (name, dataclasses.replace(result, release={"method": "blur", "config": {"sigma": sigma, "edge": 1}}))
+        for (name, result), sigma in zip(three(), (4.0, 8.0, 4.0), strict=True)
+    )
+    notes = compare([first, other, same_again]).notes
+    told = [note for note in notes if "with other settings" in note]
+    assert told == [f"{other[0]} and {first[0]} were made by blur with other settings: sigma 8.0 and 4.0"]
+    odd = (other[0], dataclasses.replace(other[1], release={"config": "none"}))
+    assert not any("with other settings" in note for note in compare([first, odd]).notes)
