@@ -72,6 +72,7 @@ def test_thresholds_are_read_and_checked(tmp_path: Path) -> None:
         read_thresholds(tmp_path / "nowhere.toml")
 
 
+NOT_RUN = Reason(ReasonCode.GATES_NOT_RUN, "its gates could not be run")
 IN_NOISE = Reason(ReasonCode.FOUND_IN_NOISE, "on independent noise it scores 9 %")
 
 
@@ -109,7 +110,7 @@ def test_what_a_weak_attacker_found_is_a_leak_of_at_least_so_much() -> None:
         attacked("own_original", Level.L0, 0.06, 0.03, 0.09),
         tried(attacked("recovery", Level.L1, 0.3, 0.2, 0.4, invalid=WEAK)),
         tried(attacked("retrained", Level.L2, 0.3, 0.2, 0.4, invalid=(*WEAK, IN_NOISE))),
-        attacked("feature_decoder", Level.L3, 0.3, 0.2, 0.4, invalid=(Reason(ReasonCode.GATES_NOT_RUN, "its gates could not be run"),)),
+        attacked("feature_decoder", Level.L3, 0.3, 0.2, 0.4, invalid=(NOT_RUN,)),
         people=200,
     ))  # fmt: skip
     _, l1, l2, l3 = level_verdicts(result, Thresholds())

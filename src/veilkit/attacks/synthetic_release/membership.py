@@ -39,6 +39,7 @@ _CANDIDATES = {
     Question.PERSON: ("Training people told from others", "Of a training person and somebody who was not trained on"),
     Question.PICTURE: ("Training pictures told from others", "Of a picture that was trained on and one that was not"),
 }
+_CAVEAT = "The others are pictures of other people, so that it may be the person who was found."
 MEMORISED = 0.9  # AUC that a model which memorises its training pictures must be caught with
 
 
@@ -83,8 +84,10 @@ class Membership(UnpairedAttack):
             if name != headline:
                 score = membership_scores(self._judged(values, member, people), target.rng, note)[0]
                 scores.append(replace(score, metric=f"{AUC} ({name})"))
+        caveat = self.question is Question.PICTURE and target.unseen is None
         facts = {
             "chance": first.chance,
+            **({"caveat": _CAVEAT} if caveat else {}),
             "question": str(self.question),
             "people": first.sides,
             "inside": len(inside),

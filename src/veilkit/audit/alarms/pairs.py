@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from veilkit.audit.inputs.relatedness import Related, related
 from veilkit.audit.inputs.subject import Subject
-from veilkit.audit.relatedness import Related, related
 from veilkit.audit.result import Alarm, AuditResult
 from veilkit.methods import METHODS
 from veilkit.pipeline.manifest import Manifest
