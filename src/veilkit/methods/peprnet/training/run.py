@@ -15,12 +15,14 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from veilkit.checkpoint import load_weights, save_checkpoint
+from veilkit.checkpoint import load_weights, save_checkpoint, understood
+from veilkit.configs import read_facts
 from veilkit.datasets.augment import augment
 from veilkit.datasets.sampler import PKSampler
 from veilkit.errors import ConfigError, DataError
 from veilkit.methods.peprnet.deid_decoder import DeidDecoder, DeidDecoderConfig, levelled
 from veilkit.methods.peprnet.training.config import PeprTrainingConfig
+from veilkit.methods.privacyreid.training.data import read_counts
 from veilkit.networks.losses import hinge_triplet, uniform_cross_entropy
 from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig, channels_last
 from veilkit.rng import Randomness
@@ -151,7 +153,9 @@ class PeprRun:
     def restore(self, path: Path) -> None:
         """Go on from what `save` wrote; refuses the state of another recipe, start or dataset."""
         saved = read_state(path, STATE_KIND, self._facts)
-        self.epoch, self.history = int(saved.config["epoch"]), list(saved.config["history"])
+        with understood(path.name):
+            history = read_facts(saved.config, {"history": tuple[dict[str, Any], ...]})["history"]
+        self.epoch, self.history = read_counts(saved, path, {"epoch": self.config.epochs})["epoch"], list(history)
         load_weights(self.encoder, of_prefix("encoder", saved.tensors), path.name)
         load_weights(self.head, of_prefix("head", saved.tensors), path.name)
         if self.decoder is not None:

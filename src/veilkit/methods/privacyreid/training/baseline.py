@@ -7,7 +7,7 @@ from typing import Any, TextIO
 
 from veilkit.checkpoint import save_checkpoint
 from veilkit.methods.privacyreid.training.config import AnonymiserConfig
-from veilkit.methods.privacyreid.training.data import AnonymiserData
+from veilkit.methods.privacyreid.training.data import AnonymiserData, read_counts
 from veilkit.methods.privacyreid.training.joint_reid import JointReid
 from veilkit.networks.reid import ReidNetwork
 from veilkit.progress import Progress
@@ -33,7 +33,7 @@ def train_baseline(
     if state.exists():
         saved = read_state(state, STATE_KIND, facts)
         reid.restore(saved.tensors, state.name)
-        epoch = int(saved.config["epoch"])
+        epoch = read_counts(saved, state, {"epoch": epochs})["epoch"]
     schedule = Schedule(epochs, min(config.reid.warmup, epochs), config.reid.decay, config.milestones)
     steps = len(data.batches(0))
     with Progress(epochs * steps, "baseline", done=epoch * steps, stream=stream) as progress:

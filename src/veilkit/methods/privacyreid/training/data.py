@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from veilkit.checkpoint import Checkpoint, understood
+from veilkit.configs import check_range, read_facts
 from veilkit.datasets.augment import augment
 from veilkit.datasets.sampler import PKSampler
 from veilkit.methods.privacyreid.training.config import AnonymiserConfig
@@ -72,3 +75,12 @@ def run_facts(
     }
     whole: dict[str, Any] = json.loads(json.dumps(facts))
     return whole
+
+
+def read_counts(saved: Checkpoint, path: Path, most: Mapping[str, int]) -> dict[str, int]:
+    """The counters of a saved state, each from 0 to what `most` says."""
+    with understood(path.name):
+        counts = read_facts(saved.config, dict.fromkeys(most, int))
+        for name, limit in most.items():
+            check_range(name, counts[name], 0, limit)
+    return counts
