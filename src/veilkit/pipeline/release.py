@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -18,6 +18,7 @@ from veilkit.pipeline.manifest import MANIFEST, SUMS, Manifest, write_sums
 from veilkit.pipeline.naming import Names
 from veilkit.pipeline.places import Places
 from veilkit.pipeline.sealed import check_sealed
+from veilkit.pipeline.shape import Shape
 from veilkit.pipeline.synthesis import write_soft_labels
 from veilkit.version import __version__
 
@@ -31,13 +32,14 @@ class Wanted:
     names: Names
     labels: str
     recipients: tuple[str, ...]
+    shape: Shape = field(default_factory=Shape)
 
 
 def open_release(wanted: Wanted, places: Places, ledger: Ledger) -> None:
     """Make the destination ready, or refuse it where it holds something else than this release."""
     facts = {
         "method": wanted.method.fingerprint(),
-        "format": wanted.image_format,
+        "format": f"{wanted.image_format}{wanted.shape}",
         "names": wanted.names,
         "source": str(places.source),
     }
