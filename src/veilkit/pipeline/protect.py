@@ -96,8 +96,7 @@ def protect(
     secret, new_key = _secret(places, seed)
     wanted = Wanted(chosen, image_format, names, labels, recipients)
     try:
-        with Ledger(places.ledger_file(secret)) as ledger:
-            open_release(wanted, places, ledger)
+        with Ledger(places.ledger_file(secret)) as ledger, open_release(wanted, places, ledger, secret):
             sealed = open_sealed(places.sealed, ledger, recipients)
             passed_over = enrol(wanted, places, ledger, secret)
             (places.destination / MANIFEST).unlink(missing_ok=True)  # it stands only in a finished release
