@@ -100,8 +100,7 @@ def protect(
     shape = _shape(shape or Shape(), chosen, image_format)
     wanted = Wanted(chosen, image_format, names, labels, recipients, shape)
     try:
-        with Ledger(places.ledger_file(secret)) as ledger:
-            open_release(wanted, places, ledger)
+        with Ledger(places.ledger_file(secret)) as ledger, open_release(wanted, places, ledger, secret):
             sealed = open_sealed(places.sealed, ledger, recipients)
             passed_over = enrol(wanted, places, ledger, secret)
             (places.destination / MANIFEST).unlink(missing_ok=True)  # it stands only in a finished release
