@@ -10,6 +10,7 @@ from typing import Any, Self
 from torch import Tensor
 
 from veilkit.checkpoint import Checkpoint, content_sha256, load_weights
+from veilkit.errors import CheckpointError
 from veilkit.methods.disguise.identity_transforms import Ensemble, Transform, make_transform
 from veilkit.methods.disguise.swapper import Swapper
 from veilkit.methods.disguise.training.config import DisguiseTrainingConfig
@@ -55,6 +56,12 @@ class DisguiseModel:
     @classmethod
     def read(cls, config: DisguiseTrainingConfig, checkpoint: Checkpoint, source: str) -> Self:
         """From a model file of this configuration; `source` names it in errors."""
+        wrong = sorted(name for name, values in checkpoint.tensors.items() if not bool(values.isfinite().all()))
+        if wrong:
+            raise CheckpointError(
+                f"{source}: expected weights that are numbers, but {len(wrong)} of its tensors hold NaN or infinity "
+                f"({wrong[0]}): it would draw no faces; train it again, or take another file"
+            )
         facts: Mapping[str, Any] = checkpoint.config["model"]
         swapper, transform = Swapper(config.swapper), make_transform(config.transform)
         load_weights(swapper, of_prefix("swapper", checkpoint.tensors), source)
