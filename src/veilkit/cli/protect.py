@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -149,6 +150,8 @@ def protect(
             f"{outcome.missed} of them missed the limit on their features: they are protected all the same, but "
             "their expert may match them less well"
         )
+    if outcome.faces:
+        typer.echo(_faces(outcome.faces))
     if outcome.told:
         typer.echo(f"Pictures that you should look at; {outcome.told_list} names them:")
         for text, count in outcome.told.items():
@@ -171,6 +174,15 @@ def protect(
         for reason, count in outcome.refused.items():
             typer.echo(f"  {count:>6}  {reason}", err=True)
         raise typer.Exit(REFUSED)
+
+
+def _faces(counts: Mapping[str, int]) -> str:
+    """What became of faces, and what nobody can know of them."""
+    return (
+        f"Faces: {counts['found']} found, {counts['changed']} of them changed and {counts['hidden']} hidden; "
+        f"{counts['doubtful']} doubtful regions hidden as well. A face that no detector saw is unchanged: look "
+        "through the release before you give it away."
+    )
 
 
 def _keys(count: int) -> str:

@@ -243,6 +243,14 @@ class Ledger:
         )
         return {str(text): int(count) for text, count in self._db.execute(query)}
 
+    def faces(self) -> dict[str, int]:
+        """How many faces a method on faces found, changed and hid, and how many doubtful regions; else empty."""
+        query = (
+            "SELECT key, SUM(value) FROM pictures, json_each(report, '$.counts') "
+            "WHERE present = 1 AND state = 'done' GROUP BY key ORDER BY key"
+        )
+        return {str(name): int(count) for name, count in self._db.execute(query)}
+
     def write_told(self, file: Path) -> None:
         """List the pictures of which something is told, as CSV, for their owner."""
         query = (

@@ -38,6 +38,8 @@ class Outcome:
     missed: protected pictures for which the method missed the limit that it sets itself.
     told: what the method reports that the owner must know (a face that was hidden, a picture without any), and of how
     many pictures; `told_list` is the private list that names them.
+    faces: of a method on faces, how many were `found`, of these `changed` and `hidden`, and how many `doubtful`
+    regions were hidden besides.
     sealed: the folder of sealed originals, if any, and `recipients`, how many keys can open them.
     """
 
@@ -56,6 +58,7 @@ class Outcome:
     recipients: int = 0
     told: Mapping[str, int] = field(default_factory=dict)
     told_list: Path | None = None
+    faces: Mapping[str, int] = field(default_factory=dict)
 
 
 def protect(
@@ -133,6 +136,7 @@ def protect(
                 len(recipients),
                 told,
                 told_list if told else None,
+                ledger.faces(),
             )
     except OSError as error:
         raise DestinationError(f"the run cannot go on: {error.strerror}") from None
