@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 from studies.comparison.faces import aligned_folder, chosen_faces
 from studies.comparison.models import DEFAULTS, Models
-from studies.comparison.plan import ENTRIES, FACES, PEOPLE, AllStudyConfig, Starts
-from studies.comparison.study import SPEC, AllStudy, Judges
+from studies.comparison.plan import ENTRIES, FACES, PEOPLE, ComparisonConfig, Starts
+from studies.comparison.matrix import SPEC, ComparisonRows, Judges
 from studies.comparison.tables import report, table
 from tests.audit.folders import person
 from tests.methods.anonymisers import tiny_model_file
@@ -36,7 +36,7 @@ from veilkit.errors import CheckpointError, ConfigError, DataError, UnknownNameE
 from veilkit.experts.digest import file_sha256
 from veilkit.methods import METHODS
 
-TINY = AllStudyConfig(
+TINY = ComparisonConfig(
     people=8, queries=1, gallery=2, updates=5, faces=8, shots=2, folds=(1,), finder="whole", side=32,
     attacks=("linkage", "own_original", "jigsaw", "class_linkage"), public_people=4, public_pictures=2,
     methods=("blur", "patches", "privacyreid", "face-pixelate"), face_attacks=("linkage", "own_original"),
@@ -77,13 +77,13 @@ def lfw(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def study(
-    data: Path, folder: Path, config: AllStudyConfig, models: Models, lfw: Path | None, start: Path | None = None
-) -> Iterator[AllStudy]:
+    data: Path, folder: Path, config: ComparisonConfig, models: Models, lfw: Path | None, start: Path | None = None
+) -> Iterator[ComparisonRows]:
     folder.mkdir(exist_ok=True)
     judges = Judges("histogram", "histogram", "histogram@whole")
     with Cache(folder / "features.sqlite") as cache:
         faces = None if lfw is None else load_lfw(lfw)
-        yield AllStudy(
+        yield ComparisonRows(
             load_market1501(data), faces, folder, config, judges, models, cache, starts=Starts(start, start)
         )
 

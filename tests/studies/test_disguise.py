@@ -18,11 +18,11 @@ from PIL import Image
 from studies.disguise.faces import people_of_folds, people_outside
 from studies.disguise.models import Models, independent_judges, load_models
 from studies.disguise.plan import DisguiseStudyConfig, study_settings
-from studies.disguise.report import run_study
-from studies.disguise.study import DisguiseStudy
+from studies.disguise.figures import run_study
+from studies.disguise.cells import DisguiseCells
 from studies.disguise.utility import Judge, kept
 from studies.disguise.verification import verified
-from studies.shared.cells import Cells
+from studies.shared.cells import CellStore
 from studies.shared.face_commands import disguise
 from tests.attacks.learners import Recorder
 from tests.methods.disguises import tiny_disguise, tiny_disguise_file
@@ -76,17 +76,17 @@ def study(
     config: DisguiseStudyConfig = TINY,
     elsewhere: bool = True,
     start: Path | None = None,
-) -> Iterator[DisguiseStudy]:
+) -> Iterator[DisguiseCells]:
     models = Models(load_models([Path(tiny_disguise_file())]), config, folder / "transforms")
     judges = independent_judges(["histogram"], models.given)
     facts = study_settings(config, models.fingerprints(), list(judges.values()), start)
     others = load_folder(lfw.images.root.parent / "others", "folder", "elsewhere") if elsewhere else None
     with Progress(config.cells(1, elsewhere), "cells") as progress, Cache(folder / "features.sqlite") as cache:
-        yield DisguiseStudy(
+        yield DisguiseCells(
             lfw,
             folder,
             config,
-            Cells(folder, facts, progress),
+            CellStore(folder, facts, progress),
             models=models,
             judges=judges,
             cache=cache,

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from studies.fro.parts import hold_back
-from studies.fro.report import run_study
+from studies.fro.splits import hold_back
+from studies.fro.figures import run_study
 from studies.fro.shadows import ShadowStudyConfig
-from studies.fro.study import FroStudy, FroStudyConfig
-from studies.shared.cells import Cells
+from studies.fro.cells import FroCells, FroStudyConfig
+from studies.shared.cells import CellStore
 from tests.conftest import random_picture
 from veilkit.datasets.market1501 import load_market1501
 from veilkit.errors import ConfigError, DataError
@@ -49,10 +49,10 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def study(data: Path, folder: Path, config: FroStudyConfig = TINY) -> FroStudy:
+def study(data: Path, folder: Path, config: FroStudyConfig = TINY) -> FroCells:
     with Progress(config.cells(), "cells") as progress:
-        cells = Cells(folder, asdict(config), progress)
-    return FroStudy(
+        cells = CellStore(folder, asdict(config), progress)
+    return FroCells(
         load_market1501(data), folder, config, cells, judge=load_expert("histogram"), init=None, workers=0
     )
 

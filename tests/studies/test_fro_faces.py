@@ -10,8 +10,8 @@ import pytest
 import torch
 from PIL import Image
 
-from studies.fro.faces import FaceStudyConfig, faces_table, run_faces
-from studies.shared.cells import Cells
+from studies.fro_faces.cells import FaceStudyConfig, faces_table, run_faces
+from studies.shared.cells import CellStore
 from studies.shared.face_data import middle, read_middles, same_class_pairs, split_people, write_middles
 from studies.shared.face_verification import verify
 from tests.conftest import random_picture
@@ -44,7 +44,7 @@ def lfw(tmp_path: Path) -> Lfw:
 
 def run(lfw: Lfw, folder: Path, config: FaceStudyConfig = TINY) -> dict[str, dict[str, object]]:
     with Progress(config.cells(), "cells") as progress:
-        return run_faces(lfw, folder, config, Cells(folder, asdict(config), progress), init=None, workers=0)
+        return run_faces(lfw, folder, config, CellStore(folder, asdict(config), progress), init=None, workers=0)
 
 
 def test_training_and_test_people_are_apart_and_nobody_has_more_than_so_many_pictures(lfw: Lfw) -> None:

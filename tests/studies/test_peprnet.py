@@ -18,10 +18,10 @@ from PIL import Image
 from studies.peprnet.data import TestPart
 from studies.peprnet.measures import averaging, curve, noised
 from studies.peprnet.plan import BASELINE, MODELS, STAGE1, WIDE, PeprStudyConfig, study_settings
-from studies.peprnet.report import run_study
+from studies.peprnet.figures import run_study
 from studies.peprnet.rivals import heads_blurred
-from studies.peprnet.study import PeprStudy
-from studies.shared.cells import Cells
+from studies.peprnet.cells import PeprCells
+from studies.shared.cells import CellStore
 from tests.audit.folders import person
 from tests.methods.peprnets import TINY as METHOD
 from veilkit.audit.inputs.cache import Cache
@@ -69,12 +69,12 @@ def init(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def study(data: Path, folder: Path, init: Path, config: PeprStudyConfig = TINY) -> Iterator[PeprStudy]:
+def study(data: Path, folder: Path, init: Path, config: PeprStudyConfig = TINY) -> Iterator[PeprCells]:
     judge = load_expert("histogram")
     facts = study_settings(config, judge, init)
     with Progress(config.cells(), "cells") as progress, Cache(folder / "features.sqlite") as cache:
-        cells = Cells(folder, facts, progress)
-        yield PeprStudy(load_market1501(data), folder, config, cells, judge=judge, cache=cache, init=init)
+        cells = CellStore(folder, facts, progress)
+        yield PeprCells(load_market1501(data), folder, config, cells, judge=judge, cache=cache, init=init)
 
 
 @pytest.fixture(scope="module")

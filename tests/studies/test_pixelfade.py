@@ -22,13 +22,13 @@ from studies.pixelfade.plan import (
     grid_variants,
     study_settings,
 )
-from studies.pixelfade.report import run_study
-from studies.pixelfade.study import PixelFadeStudy
+from studies.pixelfade.figures import run_study
+from studies.pixelfade.cells import PixelFadeCells
 from studies.pixelfade.tables import AXES
 from studies.shared.attacks import difference
-from studies.shared.cells import Cells
+from studies.shared.cells import CellStore
 from studies.shared.figures import plot
-from studies.shared.parts import chosen_people, few_of_each, laid_out
+from studies.shared.people_data import chosen_people, few_of_each, laid_out
 from tests.audit.folders import person
 from tests.methods.experts import pictures, tiny_expert_file, toy_expert
 from veilkit.audit.inputs.cache import Cache
@@ -67,12 +67,12 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def study(data: Path, folder: Path, config: PixelFadeStudyConfig = TINY) -> Iterator[PixelFadeStudy]:
+def study(data: Path, folder: Path, config: PixelFadeStudyConfig = TINY) -> Iterator[PixelFadeCells]:
     expert, judge = tiny_expert_file(), load_expert("histogram")
     facts = study_settings(config, load_expert(expert), judge)
     with Progress(config.cells(), "cells") as progress, Cache(folder / "features.sqlite") as cache:
-        cells = Cells(folder, facts, progress)
-        yield PixelFadeStudy(
+        cells = CellStore(folder, facts, progress)
+        yield PixelFadeCells(
             load_market1501(data), folder, config, cells, expert=expert, judge=judge, cache=cache, workers=0
         )
 

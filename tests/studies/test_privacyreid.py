@@ -24,11 +24,11 @@ from studies.privacyreid.plan import (
     PrivacyReidStudyConfig,
     study_settings,
 )
-from studies.privacyreid.report import run_study
-from studies.privacyreid.study import PrivacyReidStudy
+from studies.privacyreid.figures import run_study
+from studies.privacyreid.cells import PrivacyReidCells
 from studies.privacyreid.tables import why
 from studies.privacyreid.training import Trainings
-from studies.shared.cells import Cells
+from studies.shared.cells import CellStore
 from tests.audit.folders import person
 from tests.methods.anonymisers import TINY as METHOD
 from veilkit.audit.inputs.cache import Cache
@@ -63,12 +63,12 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def study(data: Path, folder: Path, config: PrivacyReidStudyConfig = TINY) -> Iterator[PrivacyReidStudy]:
+def study(data: Path, folder: Path, config: PrivacyReidStudyConfig = TINY) -> Iterator[PrivacyReidCells]:
     judge = load_expert("histogram")
     facts = study_settings(config, judge, None)
     with Progress(config.cells(), "cells") as progress, Cache(folder / "features.sqlite") as cache:
-        cells = Cells(folder, facts, progress)
-        yield PrivacyReidStudy(
+        cells = CellStore(folder, facts, progress)
+        yield PrivacyReidCells(
             load_market1501(data), folder, config, cells, judge=judge, cache=cache, init=None, workers=0
         )
 
