@@ -21,6 +21,7 @@ from veilkit.experts.registry import Addition, add_expert, expert_names
 
 DATA = {PEOPLE: "CUHK03-NP", FACES: "LFW"}
 JUDGE_IN_SPEC = "osnet-x0.25-msmt17"
+SHORT = "comparison short"  # of the front page
 RELEASES = "releases"  # with --only: made and not attacked
 
 
@@ -33,6 +34,7 @@ class ComparisonStudy(Study[ComparisonConfig]):
     folder = Path(__file__).parent
     threads = 1
     extra = (RELEASES,)
+    elsewhere = (SHORT,)
     inputs = (
         Input(
             "expert",
@@ -92,7 +94,7 @@ class ComparisonStudy(Study[ComparisonConfig]):
         return {
             "comparison": "\n\n".join(full) or "Not measured yet.",
             "comparison remarks": "\n\n".join(left) or "Nothing.",
-            "comparison short": "\n\n".join(short_table(rows, kind) for kind in kinds) or "Not measured yet.",
+            SHORT: "\n\n".join(short_table(rows, kind) for kind in kinds) or "Not measured yet.",
         }
 
     def claims(self, cells: Cells, config: ComparisonConfig) -> list[ClaimRow]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from studies.comparison.plan import ENTRIES, FACES, PEOPLE, ComparisonConfig
 from studies.shared.tables import markdown, percent
+from veilkit.audit.verdicts.thresholds import over_chance
 from veilkit.types import Level
 
 Rows = Mapping[str, Mapping[str, Any]]
@@ -93,14 +94,15 @@ def _unprotected(rows: Rows) -> tuple[str, str, str]:
 
 
 def _most(row: Mapping[str, Any], levels: Sequence[str]) -> str:
-    """The largest rate at which people were found at these levels, and by which attack."""
-    found = [
-        each for level in levels if (each := row["levels"][level]["found"]) and each["metric"].startswith("rank")
-    ]
+    """The leak of these levels that is farthest from chance, and by which attack."""
+    tried = [row["levels"][level] for level in levels]
+    found = [level["found"] for level in tried if level["found"] is not None]
     if not found:
-        return "not measured"
-    worst = max(found, key=lambda each: float(each["value"][0]))
-    return f"{_whole(worst['value'])} ({worst['attack'].replace('_', ' ')})"
+        return "INVALID" if any(level["invalid"] for level in tried) else "not applicable"
+    worst = max(found, key=lambda each: over_chance(each["value"][0], each["chance"] or 0.0))
+    least = "at least " if worst.get("at least") else ""
+    metric = "" if worst["metric"].startswith("rank") else f" {worst['metric']}"
+    return f"{least}{_whole(worst['value'])} ({worst['attack'].replace('_', ' ')}{metric})"
 
 
 def _whole(value: Sequence[float | None] | None) -> str:

@@ -14,6 +14,7 @@ from studies.shared.cells import read_cells, read_settings
 from studies.shared.pages import render
 from studies.shared.results import Results, summary
 from studies.shared.study import ROOT, Study
+from studies.shared.tables import markdown
 from veilkit.audit.cells.store import as_json
 from veilkit.errors import UsageError
 from veilkit.media.writing import write_atomically
@@ -23,7 +24,8 @@ def write_report(study: Study[Any], folder: Path, config: Any) -> Path:
     """`folder`/report.md: the tables of the cells that are there, and the options."""
     settings = study.settings(config)
     cells = read_cells(folder, settings)
-    sections = [f"# {study.title}", study.scale(cells, config), *study.tables(cells, config).values()]
+    tables = [table for name, table in study.tables(cells, config).items() if name not in study.elsewhere]
+    sections = [f"# {study.title}", study.scale(cells, config), *tables]
     drawn = sorted(file.name for file in folder.glob("*.svg"))
     if drawn:
         sections.append("Figures: " + ", ".join(f"[{Path(name).stem}]({name})" for name in drawn) + ".")
@@ -46,13 +48,14 @@ def publish(study: Study[Any], folder: Path, *, record: bool, computed: bool) ->
         for name in study.figures:
             if (folder / name).is_file():
                 shutil.copyfile(folder / name, study.folder / name)
-    tables = tables_of(study, results)
-    for page in render(tables, (study.folder / "README.md", ROOT / "README.md", *study.pages)):
-        print(f"tables on {page.relative_to(ROOT)}")
     for reason in study.withheld(results.cells, config):
         print(f"no row of claims: {reason}")
     if record and results.cells:
         record_claims(study, results.cells, keep_dates=not computed)
+    tables = {**tables_of(study, results), f"{study.name} claims": claims_table(study)}
+    pages = (study.folder / "README.md", ROOT / "README.md", *study.pages)
+    for page in render(tables, pages, study.elsewhere):
+        print(f"tables on {page.relative_to(ROOT)}")
     return results
 
 
@@ -76,11 +79,27 @@ def tables_of(study: Study[Any], results: Results) -> Mapping[str, str]:
     return study.tables(results.cells, study.published) if results.cells else results.tables
 
 
+def command(study: Study[Any]) -> str:
+    """How claims say that a study is run."""
+    return f"VEILKIT_DATA=... python -m studies {study.name}"
+
+
+def claims_table(study: Study[Any]) -> str:
+    """The study's rows of claims that are recorded, those that fall short first."""
+    rows = [row for row in claims.load() if row["command"] == command(study)]
+    rows.sort(key=lambda row: bool(row["holds"]))
+    shown = [
+        (row["claim"], f"{row['figure']:g} {row['unit']}".strip(), row["bar"], "yes" if row["holds"] else "**no**")
+        for row in rows
+    ]
+    return markdown(("claim", "figure", "bar", "holds"), shown)
+
+
 def claim_rows(study: Study[Any], cells: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The rows of claims of a study's cells, with what they share."""
     about = {
         "data": study.data, "seed": study.published.seed, "scale": study.scale(cells, study.published),
-        "command": f"VEILKIT_DATA=... python -m studies {study.name}",
+        "command": command(study),
     }  # fmt: skip
     return [{**about, **row} for row in study.claims(cells, study.published)]
 

@@ -103,6 +103,7 @@ class Study(ABC, Generic[C]):
     name: as the command has it. title: of its report. data: as claims name it. published: the options of the published
     figures. threads: of torch; None is one for each core. figures: those of `draw` that are published with the
     results. pages: beside its README, where its tables may have a place. extra: what `--only` takes besides cells.
+    elsewhere: tables that have no place on its own page, and need none on another.
     """
 
     name: ClassVar[str]
@@ -113,6 +114,7 @@ class Study(ABC, Generic[C]):
     figures: ClassVar[tuple[str, ...]] = ()
     pages: ClassVar[tuple[Path, ...]] = ()
     extra: ClassVar[tuple[str, ...]] = ()
+    elsewhere: ClassVar[tuple[str, ...]] = ()
     folder: ClassVar[Path]
     published: C
 
