@@ -67,7 +67,7 @@ class ComparisonStudy(Study[ComparisonConfig]):
         return ComparisonRows(
             run.people, run.faces if run.has(LFW) else None, run.folder, run.config,
             Judges(inputs["expert"], judge, inputs["face-judge"]), Models.of(Path(inputs["models"]), inputs["model"]),
-            run.cache, workers=run.workers, starts=Starts(run.file("start"), run.file("face-start")),
+            run.cache, workers=max(1, run.workers), starts=Starts(run.file("start"), run.file("face-start")),
         )  # fmt: skip
 
     def compute(self, run: Run[ComparisonConfig], only: Sequence[str] = ()) -> None:

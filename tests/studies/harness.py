@@ -5,9 +5,10 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -56,13 +57,15 @@ class Tiny:
     lfw: Callable[[Path], None] | None = None
     needs: str = ""
     words: tuple[str, ...] = ()  # that the report has
-    cells_beside: tuple[str, ...] = field(default=())  # files in the folder of cells that are no cells of the plan
+    computed: str = ""  # the folder below the run's that a second run must leave alone
 
 
 def people(root: Path) -> None:
     """Twelve people to train on, four pictures each, and nine others to test on, by two cameras."""
     for folder, who, shots in (
-        ("bounding_box_train", TRAINED, range(4)), ("query", TESTED, range(1)), ("bounding_box_test", TESTED, range(1, 5)),
+        ("bounding_box_train", TRAINED, range(4)),
+        ("query", TESTED, range(1)),
+        ("bounding_box_test", TESTED, range(1, 5)),
     ):  # fmt: skip
         (root / folder).mkdir(parents=True)
         for each in who:
@@ -122,7 +125,7 @@ def backbone_file(folder: Path) -> str:
     return str(file)
 
 
-TINY: dict[str, Tiny] = {
+TINY_STUDIES: dict[str, Tiny] = {
     "pixelfade": Tiny(
         PixelFadeStudyConfig(
             people=5, queries=1, gallery=2, public_people=5, public_pictures=2,
@@ -194,7 +197,7 @@ TINY: dict[str, Tiny] = {
     ),
     "controls": Tiny(
         ControlsConfig(methods=("blur", "mask")), {"seed": 1},
-        lambda: {"expert": "histogram", "judge": "histogram"},
+        lambda: {"expert": tiny_expert_file(), "judge": "histogram"},
         words=("| mask |", "| blur |", "not defined"),
     ),
     "comparison": Tiny(
@@ -207,6 +210,7 @@ TINY: dict[str, Tiny] = {
         lambda: {"expert": "histogram", "judge": "histogram", "face-judge": "histogram@whole", "models": "nowhere",
                  "model": (), "start": None, "face-start": None},
         flat_faces,
+        computed="matrix/cells",  # rows are written anew from these
         words=("| blur |", "| PrivacyReID | not run:", "`jigsaw` not made: no patch grid"),
     ),
 }  # fmt: skip
@@ -242,7 +246,7 @@ class Done:
         """When each file was last written, but for what every run writes."""
         return {
             file: file.stat().st_mtime_ns
-            for file in self.folder.rglob("*")
+            for file in (self.folder / TINY_STUDIES[self.name].computed).rglob("*")
             if file.is_file() and file.suffix not in (".svg", ".md", ".toml") and "sqlite" not in file.name
         }
 
@@ -253,19 +257,23 @@ class Done:
             "nowhere": str(self.data / "nowhere"),
         }  # fmt: skip
         return {name: places.get(value, value) if isinstance(value, str) else value
-                for name, value in TINY[self.name].inputs().items()}  # fmt: skip
+                for name, value in TINY_STUDIES[self.name].inputs().items()}  # fmt: skip
 
     @contextmanager
-    def run(self, folder: Path | None = None, inputs: Mapping[str, Any] | None = None, **changes: Any) -> Iterator[Run[Any]]:
+    def run(
+        self, folder: Path | None = None, inputs: Mapping[str, Any] | None = None, **changes: Any
+    ) -> Iterator[Run[Any]]:
         """A run on the same data, in the same folder unless another is given; changes: of the options."""
-        config, given = replace(TINY[self.name].config, **changes), {**self.inputs(), **(inputs or {})}
+        config, given = replace(TINY_STUDIES[self.name].config, **changes), {**self.inputs(), **(inputs or {})}
         where = folder or self.folder
         total = len(self.study.cells(config, given))
         with Progress(total, "cells") as progress, Cache(where / "features.sqlite") as kept:
             yield Run(config, where, self.data, given, kept, progress, 0, 1)
 
     @contextmanager
-    def open(self, folder: Path | None = None, inputs: Mapping[str, Any] | None = None, **changes: Any) -> Iterator[Any]:
+    def open(
+        self, folder: Path | None = None, inputs: Mapping[str, Any] | None = None, **changes: Any
+    ) -> Iterator[Any]:
         """What computes the cells of such a run."""
         with self.run(folder, inputs, **changes) as run:
             computation: Computation = self.study.open(run)
@@ -274,8 +282,8 @@ class Done:
 
 def finished(name: str, factory: pytest.TempPathFactory) -> Done:
     """The tiny run of a study, computed once for all tests of a session, whatever process they are in."""
-    if TINY[name].needs:
-        pytest.importorskip(TINY[name].needs)
+    if TINY_STUDIES[name].needs:
+        pytest.importorskip(TINY_STUDIES[name].needs)
     root = factory.getbasetemp()
     root = (root.parent if os.environ.get("PYTEST_XDIST_WORKER") else root) / "studies"
     root.mkdir(exist_ok=True)
@@ -286,16 +294,18 @@ def finished(name: str, factory: pytest.TempPathFactory) -> Done:
             _prepare(done)
             with done.run() as run:
                 done.study.compute(run)
-            write_report(done.study, done.folder, TINY[name].config)
+            write_report(done.study, done.folder, TINY_STUDIES[name].config)
     return done
 
 
 def _prepare(done: Done) -> None:
+    for leftover in (done.folder, done.data):  # of a run that failed
+        shutil.rmtree(leftover, ignore_errors=True)
     done.folder.mkdir()
     done.data.mkdir()
-    lfw = TINY[done.name].lfw
+    lfw = TINY_STUDIES[done.name].lfw
     people(done.data / PEOPLE)
     if lfw is not None:
         lfw(done.data / FACES)
-    if "backbone" in TINY[done.name].inputs().values():
+    if "backbone" in TINY_STUDIES[done.name].inputs().values():
         backbone_file(done.data.parent)

@@ -17,7 +17,7 @@ from studies.shared.publishing import claim_rows, claims_table, command, tables_
 from studies.shared.registry import STUDIES, load_study
 from studies.shared.results import LONGEST, Results
 from studies.shared.study import ROOT
-from tests.studies.harness import TINY, Done
+from tests.studies.harness import TINY_STUDIES, Done
 from veilkit.errors import ConfigError, DataError, UnknownNameError, UsageError
 
 Find = Callable[[str], Done]
@@ -67,17 +67,17 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 
 
 def test_every_study_has_a_tiny_one() -> None:
-    assert set(TINY) == set(STUDIES)
+    assert set(TINY_STUDIES) == set(STUDIES)
 
 
 @pytest.mark.slow
 @EVERY
 def test_a_run_writes_every_cell_its_report_and_its_figures(name: str, done: Find) -> None:
     made = done(name)
-    wanted = set(made.study.cells(TINY[name].config, made.inputs()))
+    wanted = set(made.study.cells(TINY_STUDIES[name].config, made.inputs()))
     assert wanted <= made.cells()
     text = made.report
-    for words in (made.study.title, *TINY[name].words):
+    for words in (made.study.title, *TINY_STUDIES[name].words):
         assert words in text, words
     drawn = set(re.findall(r"\]\(([\w.-]+\.svg)\)", text))
     assert drawn == {file.name for file in made.folder.glob("*.svg")}
@@ -99,15 +99,18 @@ def test_a_second_run_computes_nothing(name: str, done: Find) -> None:
 @EVERY
 def test_a_folder_of_other_options_is_refused(name: str, done: Find) -> None:
     made = done(name)
-    changed = next(iter(TINY[name].other))
-    with made.run(**TINY[name].other) as run, pytest.raises(DataError, match=rf"{changed} differ.*its own folder"):
+    changed = next(iter(TINY_STUDIES[name].other))
+    with (
+        made.run(**TINY_STUDIES[name].other) as run,
+        pytest.raises(DataError, match=rf"{changed} differ.*its own folder"),
+    ):
         made.study.compute(run)
 
 
 @pytest.mark.parametrize(("name", "changes", "message"), REFUSED)
 def test_a_wrong_option_is_refused_before_any_work(name: str, changes: dict[str, Any], message: str) -> None:
     with pytest.raises((ConfigError, UnknownNameError, UsageError), match=message):
-        replace(TINY[name].config, **changes)
+        replace(TINY_STUDIES[name].config, **changes)
 
 
 @EVERY
