@@ -67,6 +67,22 @@ def digest(config: object) -> str:
     return hashlib.sha256(json.dumps(as_dict(config), sort_keys=True).encode()).hexdigest()
 
 
+def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Settings in which two configurations differ, by their dotted names; None where one has no such setting.
+
+    >>> differing({"sigma": 4, "augment": {"erase": 0.1}}, {"sigma": 8, "augment": {"erase": 0.1}})
+    {'sigma': (4, 8)}
+    """
+    found: dict[str, tuple[Any, Any]] = {}
+    for name in (*one, *(name for name in other if name not in one)):
+        first, second = one.get(name), other.get(name)
+        if isinstance(first, Mapping) and isinstance(second, Mapping):
+            found |= {f"{name}.{inner}": pair for inner, pair in differing(first, second).items()}
+        elif first != second:
+            found[name] = (first, second)
+    return found
+
+
 def check_range(name: str, value: float, low: float, high: float) -> None:
     """Raise unless low <= value <= high (NaN fails)."""
     if not low <= value <= high:

@@ -34,6 +34,10 @@ class Lookup(Mapping[str, T], Generic[T]):
         except KeyError:
             raise UnknownNameError(unknown_name(self.kind, name, self._entries)) from None
 
+    def find(self, name: str) -> T | None:
+        """The thing of this name, or None: for names that may come from another version."""
+        return self._entries.get(name)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries)
 

@@ -160,18 +160,78 @@ class Score:
     note: str = ""
 
 
+class ReasonCode(StrEnum):
+    """Why an attack was not made, or why what it found proves nothing. Decisions rest on these, never on a text."""
+
+    NO_IMAGES = "no images"
+    NO_FEATURES = "no features"
+    NO_PAIRS = "no pairs"
+    NO_IDENTITIES = "no identities"
+    NO_EXPERT = "no expert"
+    NO_ORACLE = "no oracle"
+    NO_PUBLIC = "no public pictures"
+    NO_BUDGET = "no budget"
+    NO_PROTECTOR = "no protector"
+    NO_AUTHORISED = "no authorised expert"
+    NO_MASKS = "no masks"
+    NO_DECODER = "no decoder"
+    NO_NEUTRAL = "no neutral identity"
+    NO_IDENTITY_EXPERT = "no identity expert"
+    NO_SOFT_LABELS = "no soft labels"
+    NO_STUDENT = "no student"
+    NO_UNSEEN = "no unseen pictures"
+    NO_HELD_OUT = "no held-out people"
+    NO_NON_MEMBERS = "no non-members"
+    NO_SHADOWS = "no shadows"
+    NO_MODEL = "no model"
+    SMALL_BUDGET = "small budget"
+    NOT_ASKED = "not asked for"
+    SYNTHETIC = "synthetic release"
+    TOO_FEW_PEOPLE = "too few people"
+    ONE_PICTURE = "a single picture"
+    NOTHING_TO_UNDO = "nothing to undo"
+    NOT_MEASURABLE = "not measurable"
+    NOT_TRAINED = "not trained"
+    NO_ORIGINALS = "no originals"
+    FOUND_IN_NOISE = "found in noise"
+    BELOW_POSSIBLE = "below what is possible"
+    NOT_ABOVE_CHANCE = "not above chance on originals"
+    BELOW_MEAN_IMAGE = "below the mean image"
+    GATES_NOT_RUN = "gates not run"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A code to decide on, and the same for people."""
+
+    code: ReasonCode
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What an attack found.
 
-    `invalid` holds the reasons why its gates failed; with any, the scores prove nothing and must be shown as
-    INVALID. `applicable` is False (with `reason`) where the release lacks what the attack needs.
+    `invalid`: why its gates failed; with any, the scores prove nothing and must be shown as INVALID.
+    `missing`: what the release lacks that the attack needs; with any, the attack does not apply.
     """
 
     attack: str
     level: Level
     scores: tuple[Score, ...] = ()
-    applicable: bool = True
-    reason: str = ""
-    invalid: tuple[str, ...] = ()
+    missing: tuple[Reason, ...] = ()
+    invalid: tuple[Reason, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def applicable(self) -> bool:
+        """Whether the attack could be made."""
+        return not self.missing
+
+    @property
+    def why_missing(self) -> str:
+        """Why it does not apply, for people; empty where it does."""
+        return "; ".join(map(str, self.missing))

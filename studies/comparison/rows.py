@@ -7,7 +7,6 @@ from typing import Any
 
 from veilkit.audit.cells.synthetic_measures import LEFT_OUT
 from veilkit.audit.result import AuditResult
-from veilkit.audit.verdicts.phrases import ASIDE
 from veilkit.audit.verdicts.thresholds import over_chance
 from veilkit.audit.verdicts.verdict import Grade, LevelVerdict
 from veilkit.audit.verdicts.wording import found
@@ -51,8 +50,8 @@ def attacked_row(
             got.append({"attack": AS_KEPT, "metric": "rank-1", "value": kept["rank-1"], "chance": kept["chance"]})
         levels[str(level)] = {
             "found": max((each for each in got if each), key=_beyond_chance, default=None),
-            "invalid": {each.attack: list(each.invalid) for each in tried if each.invalid},
-            "not made": {each.attack: each.reason for each in tried if not each.applicable},
+            "invalid": {each.attack: [str(reason) for reason in each.invalid] for each in tried if each.invalid},
+            "not made": {each.attack: each.why_missing for each in tried if not each.applicable},
             "why": open_to.get(level, ""),
         }
     return {"label": label, "kept": dict(kept), "levels": levels, **about}
@@ -85,8 +84,8 @@ def _level(verdict: LevelVerdict) -> Row:
         else {"attack": worst.attack, "metric": worst.metric, "value": [worst.value, worst.low, worst.high],
               "chance": worst.chance, "grade": str(worst.grade), "at least": bool(worst.invalid)},
         "invalid": {each.attack: list(each.invalid) for each in verdict.attacks
-                    if each.grade is Grade.NO_VERDICT and each.attack not in ASIDE},
-        "not made": {attack: why for attack, why in verdict.not_attacked.items() if why != LEFT_OUT},
+                    if each.grade is Grade.NO_VERDICT and each.counts},
+        "not made": {attack: why for attack, why in verdict.not_attacked.items() if why != LEFT_OUT.text},
         "why": "" if worst is not None else verdict.text,
     }  # fmt: skip
 

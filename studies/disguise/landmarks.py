@@ -24,8 +24,7 @@ from veilkit.metrics import bootstrap_means, percentile_interval
 from veilkit.metrics.face_utility import landmark_errors
 from veilkit.networks.face_attributes import load_face_attributes
 from veilkit.rng import Randomness
-from veilkit.training.face_attributes import FaceAttributesTraining, train_face_attributes
-from veilkit.training.face_crops import crops, plain_matrix
+from veilkit.training.face_attributes import FaceAttributesTraining, crops, plain_matrix, train_face_attributes
 from veilkit.training.face_examples import UNKNOWN, FaceExamples
 from veilkit.types import Role
 

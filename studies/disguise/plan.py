@@ -15,8 +15,7 @@ from veilkit.attacks.people_split import FEWEST
 from veilkit.datasets.augment import AugmentConfig
 from veilkit.errors import ConfigError
 from veilkit.experts.base import Expert
-from veilkit.training.face_attributes import FaceAttributesTraining
-from veilkit.training.face_crops import CropConfig
+from veilkit.training.face_attributes import CropConfig, FaceAttributesTraining
 
 Learned = Literal["opp", "mlp", "ved"]
 ORIGINAL, STRANGER = "original", "stranger"  # the picture itself; a picture of somebody else

@@ -69,8 +69,8 @@ def described(evidence: Evidence) -> dict[str, Any]:
     return {
         "level": str(evidence.level),
         "applicable": evidence.applicable,
-        "reason": evidence.reason,
-        "invalid": list(evidence.invalid),
+        "reason": evidence.why_missing,
+        "invalid": [str(reason) for reason in evidence.invalid],
         "scores": [
             {
                 "metric": s.metric,

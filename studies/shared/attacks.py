@@ -26,8 +26,8 @@ def described(evidence: Evidence) -> dict[str, Any]:
     return {
         "level": str(evidence.level),
         "applicable": evidence.applicable,
-        "reason": evidence.reason,
-        "invalid": list(evidence.invalid),
+        "reason": evidence.why_missing,
+        "invalid": [str(reason) for reason in evidence.invalid],
         "scores": {
             score.metric: [None if part is None else float(part) for part in (score.value, score.low, score.high)]
             for score in evidence.scores

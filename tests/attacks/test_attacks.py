@@ -62,4 +62,4 @@ def test_one_picture_cannot_be_mistaken_for_another() -> None:
     one = HeldPictures(torch.rand(1, 3, 8, 8, generator=torch.Generator().manual_seed(0)))
     evidence = OwnOriginal().run(target(one, originals=one, people=None))
     assert not evidence.applicable
-    assert "only be linked to itself" in evidence.reason
+    assert "only be linked to itself" in evidence.why_missing

@@ -68,6 +68,6 @@ def test_the_budget_bounds_how_often_pictures_are_protected() -> None:
 
 
 def test_what_it_needs_is_said() -> None:
-    assert "under other keys" in run_gated(Averaging, learned_target(protector=None)).reason
+    assert "under other keys" in run_gated(Averaging, learned_target(protector=None)).why_missing
     with pytest.raises(ConfigError, match="rise"):
         Averaging((4, 1))

@@ -15,7 +15,7 @@ from veilkit.types import Evidence, Level, Role, Score
 
 def test_a_blind_recogniser_is_invalid_and_not_good_news() -> None:
     evidence = run_gated(StockRecogniser, target(noise(), recogniser=Blind()))
-    assert any("not surely better than chance" in reason for reason in evidence.invalid)
+    assert any("not surely better than chance" in str(reason) for reason in evidence.invalid)
 
 
 def test_a_release_of_noise_is_a_valid_nothing() -> None:
@@ -44,7 +44,7 @@ class Leaking(Attack):
 
 
 def test_an_attack_that_finds_people_in_noise_is_invalid() -> None:
-    assert any("independent noise" in reason for reason in run_gated(Leaking, target()).invalid)
+    assert any("independent noise" in str(reason) for reason in run_gated(Leaking, target()).invalid)
 
 
 class Lazy(StockRecogniser):
@@ -60,7 +60,7 @@ def _fields(target: AttackTarget) -> dict[str, object]:
 
 
 def test_an_attack_that_misses_what_is_there_is_invalid() -> None:
-    assert any("is possible" in reason for reason in run_gated(Lazy, target()).invalid)
+    assert any("is possible" in str(reason) for reason in run_gated(Lazy, target()).invalid)
 
 
 class Learner(Leaking):
@@ -88,15 +88,15 @@ def test_trained_attackers_learn_afresh_for_each_gate() -> None:
 def test_without_what_it_needs_an_attack_is_listed_with_the_reason() -> None:
     evidence = run_gated(Learner, target())
     assert not evidence.applicable
-    assert "cannot be run" in evidence.reason
-    assert "no public pictures" in evidence.reason
-    assert run_gated(Linkage, target(search=None)).reason.startswith("people cannot")
+    assert "cannot be run" in evidence.why_missing
+    assert "no public pictures" in evidence.why_missing
+    assert run_gated(Linkage, target(search=None)).why_missing.startswith("people cannot")
 
 
 def test_without_originals_nothing_can_be_called_valid() -> None:
     evidence = run_gated(StockRecogniser, target(originals=None))
     assert evidence.applicable
-    assert "originals are not at hand" in evidence.invalid[0]
+    assert "originals are not at hand" in evidence.invalid[0].text
 
 
 def test_the_trial_takes_whole_people(monkeypatch) -> None:

@@ -97,9 +97,9 @@ def test_the_first_score_is_of_the_classifier_that_validation_chose() -> None:
 
 def test_without_clean_features_or_where_these_tell_nothing_it_is_invalid() -> None:
     features = clouds()
-    assert "not at hand" in run_gated(Identification, feature_target(features, None)).invalid[0]
+    assert "not at hand" in run_gated(Identification, feature_target(features, None)).invalid[0].text
     blind = run_gated(Identification, feature_target(features, clouds(spread=1000.0)))
-    assert any("not surely better than chance" in reason for reason in blind.invalid)
+    assert any("not surely better than chance" in str(reason) for reason in blind.invalid)
 
 
 def test_pictures_are_attacked_through_a_recogniser() -> None:
@@ -113,12 +113,12 @@ def test_pictures_are_attacked_through_a_recogniser() -> None:
 
 
 def test_it_says_what_is_missing() -> None:
-    assert "nor pictures" in run_gated(Identification, target(budget=Budget(), recogniser=None)).reason
-    assert "no budget" in run_gated(Identification, target()).reason
+    assert "nor pictures" in run_gated(Identification, target(budget=Budget(), recogniser=None)).why_missing
+    assert "no budget" in run_gated(Identification, target()).why_missing
     pairs = clouds(people=10, shots=2)
     two_each = run_gated(Identification, feature_target(pairs, pairs, shots=2))
     assert not two_each.applicable
-    assert "3 pictures" in two_each.reason
+    assert "3 pictures" in two_each.why_missing
 
 
 def test_the_budget_bounds_the_pictures_in_whole_people() -> None:

@@ -48,8 +48,10 @@ def test_the_protection_is_run_on_public_pictures() -> None:
 
 def test_too_few_people_are_said() -> None:
     few = learned_target().only(np.arange(12))
-    assert "there are 3 people, and to attack 3; at least 4 of each are needed" in divide(few, None, None).reason
-    assert "there are 0 people" in divide(learned_target(people=None), None, None).reason
+    assert "there are 3 people, and to attack 3; at least 4 of each are needed" in str(
+        divide(few, None, None).missing[0]
+    )
+    assert "there are 0 people" in str(divide(learned_target(people=None), None, None).missing[0])
 
 
 def test_the_budget_bounds_both_sides_by_whole_people() -> None:

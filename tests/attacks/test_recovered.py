@@ -47,4 +47,4 @@ def test_the_originals_themselves_score_all_and_the_mean_image_scores_chance() -
 def test_worse_than_the_mean_image_is_invalid() -> None:
     images, _ = drawn()
     found = score_recovered(learned_target(), 1 - images, images.mean(0))
-    assert "below the mean image" in found.invalid[0]
+    assert "below the mean image" in found.invalid[0].text

@@ -35,7 +35,7 @@ def test_a_decoder_that_knows_nothing_finds_nothing() -> None:
     attacked = target(negatives(), decoder=torch.zeros_like)
     evidence = run_gated(StolenDecoder, attacked)
     assert value(evidence, "person rank-1") < 0.3
-    assert "below the mean image's" in evidence.invalid[0]
+    assert "below the mean image's" in evidence.invalid[0].text
 
 
 def test_what_it_makes_is_rounded_as_a_file_would_be() -> None:
@@ -56,7 +56,7 @@ def test_the_mean_image_is_that_of_the_public_pictures() -> None:
 
 def test_without_a_decoder_or_with_one_picture_it_does_not_apply() -> None:
     evidence = run_gated(StolenDecoder, target(decoder=None))
-    assert evidence.reason == "no decoder of this release is at hand"
+    assert evidence.why_missing == "no decoder of this release is at hand"
     one = HeldPictures(torch.rand(1, 3, 16, 16, generator=torch.Generator().manual_seed(0)))
     alone = run_gated(StolenDecoder, target(one, originals=one, people=None, search=None))
-    assert "only itself" in alone.reason
+    assert "only itself" in alone.why_missing

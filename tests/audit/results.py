@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from veilkit.audit.result import AuditResult, Input, Measurement, Recogniser, Tallies, Tally
-from veilkit.types import Evidence, Level, Role, Score
+from veilkit.types import Evidence, Level, Reason, Role, Score
 
 
 def attacked(
@@ -17,7 +17,7 @@ def attacked(
     *,
     chance: float = 0.05,
     metric: str = "rank-1",
-    invalid: tuple[str, ...] = (),
+    invalid: tuple[Reason, ...] = (),
 ) -> Evidence:
     score = Score(metric, value, Role.PRIVACY, False, low, high)
     return Evidence(attack, level, (score,), invalid=invalid, details={"chance": {metric: chance}})

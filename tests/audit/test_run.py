@@ -20,7 +20,7 @@ from veilkit.audit.verdicts.verdict import Grade
 from veilkit.errors import CheckpointError, DataError, UsageError
 from veilkit.experts import load_expert
 from veilkit.experts.base import ExpertInfo
-from veilkit.experts.histogram import HistogramEmbedder
+from veilkit.experts.builtin import HistogramEmbedder
 from veilkit.methods.model_files import decoder_beside
 from veilkit.pipeline.protect import protect
 from veilkit.pipeline.recovering import recover
@@ -364,7 +364,7 @@ def test_a_stolen_decoder_is_tried_if_it_is_the_releases(tmp_path: Path) -> None
     protect(originals, release, "privacyreid", model=model, seed=0, names="kept")
     without = audit(originals, release, seed=0).evidence("stolen_decoder")
     assert without is not None
-    assert without.reason == "no decoder of this release is at hand"
+    assert without.why_missing == "no decoder of this release is at hand"
     result = audit(originals, release, seed=0, decoder=decoder_beside(model))
     evidence = result.evidence("stolen_decoder")
     assert evidence is not None
@@ -431,7 +431,7 @@ def test_a_random_method_of_the_manifest_is_run_again_for_averaging(tmp_path: Pa
     protect(originals, tmp_path / "b", "blur", labels="folder")
     without = audit(originals, tmp_path / "b", attacks=["averaging"], learn=16).evidence("averaging")
     assert without is not None
-    assert "cannot be run again" in without.reason
+    assert "cannot be run again" in without.why_missing
 
 
 def test_swapped_folders_are_told(tmp_path: Path) -> None:

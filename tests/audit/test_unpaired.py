@@ -155,6 +155,7 @@ def test_without_its_key_nobody_knows_whom_classes_stand_for(here: Path, key: st
 def test_originals_of_other_people_are_told(made: Path, tmp_path: Path) -> None:
     result = audit(plain(tmp_path / "others", people=3), made / "release", out=tmp_path / "a")
     assert "none of its classes stands for anybody" in result.not_applicable["class_linkage"]
+    assert [alarm.name for alarm in result.alarms][:1] == ["no pairs"]
 
 
 def test_soft_labels_that_are_gone_damaged_or_anothers_are_told(here: Path) -> None:

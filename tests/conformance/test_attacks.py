@@ -87,7 +87,7 @@ def test_without_what_it_needs_it_is_not_applicable(name: str) -> None:
     for need in ATTACKS[name].needs & TAKEN_AWAY.keys():
         evidence = run(name, target_of(name, **{TAKEN_AWAY[need]: None}))
         assert not evidence.applicable
-        assert evidence.reason
+        assert evidence.why_missing
         assert not evidence.scores
 
 
@@ -104,7 +104,7 @@ def test_it_finds_nothing_in_noise_and_something_in_the_originals(name: str) -> 
     forgets = Randomness.from_seed(6).uniform  # whatever a release is made of
     clean, noisy = run(name), run(name, target(noise(), neutral=lambda images: forgets(*images.shape)))
     if not noisy.applicable:  # there is nothing to undo in noise, and it says so
-        assert noisy.reason
+        assert noisy.why_missing
         assert not noisy.scores
         return
     assert clean.scores[0].value > 2 * noisy.scores[0].value

@@ -103,7 +103,7 @@ def test_without_what_it_needs_it_is_not_applicable(name: str) -> None:
             attacked = target(UnpairedRelease(full.synthetic, full.classes))
         evidence = run_unpaired(UNPAIRED_ATTACKS[name], attacked)
         assert not evidence.applicable
-        assert evidence.reason
+        assert evidence.why_missing
         assert not evidence.scores
 
 

@@ -9,7 +9,7 @@ from torch import nn
 
 from veilkit.errors import ConfigError, DataError
 from veilkit.methods.privacyreid.patchgan import PatchGan, PatchGanConfig, discriminator_loss, generator_loss
-from veilkit.methods.privacyreid.quantiser import quantised_through
+from veilkit.methods.privacyreid.training.run import quantised_through
 from veilkit.networks.pix2pix_unet import Pix2PixConfig, Pix2PixUNet
 
 

@@ -115,9 +115,9 @@ def test_another_method_or_key_does_not_go_into_a_finished_release(source: Path,
     release = tmp_path / "release"
     protect(source, release, "pixelate", key=tmp_path / "k" / "key")
     before = snapshot(release)
-    with pytest.raises(DestinationError, match="another method"):
+    with pytest.raises(DestinationError, match=r"another method \(pixelate there, blur here\)"):
         protect(source, release, "blur", key=tmp_path / "k" / "key")
-    with pytest.raises(DestinationError, match="another method"):
+    with pytest.raises(DestinationError, match=r"other settings of pixelate \(cell: 24.0 there, 9.0 here\)"):
         protect(source, release, "pixelate", settings={"cell": 9}, key=tmp_path / "k" / "key")
     with pytest.raises(DestinationError, match="not of this release"):
         protect(source, release, "pixelate", key=tmp_path / "other" / "key")

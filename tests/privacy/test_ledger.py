@@ -206,9 +206,9 @@ def test_another_file_is_no_ledger(tmp_path: Path) -> None:
     with sqlite3.connect(database) as db:
         db.execute("CREATE TABLE about (name TEXT, value TEXT)")
     db.close()
-    for file, message in ((text, "no ledger, or is damaged"), (database, "no privacy ledger")):
+    for file, message in ((text, "not a database"), (database, "other tables")):
         before = file.read_bytes()
-        with pytest.raises(DestinationError, match=message), Ledger(file, budget=BUDGET, per="record"):
+        with pytest.raises(DataError, match=message), Ledger(file, budget=BUDGET, per="record"):
             pass
         if file is text:
             assert file.read_bytes() == before

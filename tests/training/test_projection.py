@@ -11,8 +11,8 @@ from tests.training.test_reid import TINY, write_people
 from veilkit.errors import ConfigError, DataError
 from veilkit.metrics import retrieval
 from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig, load_reid, save_reid
-from veilkit.training.projection import discriminant, project
 from veilkit.training.reid import train_reid
+from veilkit.training.reid_run import discriminant, project
 from veilkit.training.retrieval import embed_pixels
 
 

@@ -58,6 +58,12 @@ _ALL: tuple[type[Attack], ...] = (
 )
 ATTACKS: Lookup[type[Attack]] = Lookup("attack", [(attack.name, attack) for attack in _ALL])
 
+
+def attack_named(name: str) -> type[Attack] | type[UnpairedAttack] | None:
+    """The attack of this name on paired or on synthetic releases; None where this version has none."""
+    return UNPAIRED_ATTACKS.find(name) or ATTACKS.find(name)
+
+
 __all__ = [
     "ATTACKS",
     "UNPAIRED_ATTACKS",
@@ -77,6 +83,7 @@ __all__ = [
     "UnpairedRelease",
     "UnpairedTarget",
     "UnpairedTrial",
+    "attack_named",
     "run_gated",
     "run_unpaired",
 ]

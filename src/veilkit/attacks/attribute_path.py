@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veilkit.attacks.base import AttackTarget, Need
+from veilkit.attacks.headline import Headline
 from veilkit.attacks.person_search import PersonSearch, found_among
 from veilkit.attacks.pictures import HeldPictures
 from veilkit.types import Evidence, Level
@@ -26,6 +27,13 @@ class AttributePath(PersonSearch):
     name = "attribute_path"
     summary = "names the person in pictures that were all given one and the same identity"
     level = Level.L0
+    tells_identity = False
+    headline = Headline(
+        "People told by what is not identity",
+        "{Judge} that holds raw pictures of these people names the person {value} of the time{interval} in pictures "
+        "that were all given one and the same identity",
+        "names",
+    )
     needs = frozenset({Need.PAIRS, Need.IDENTITIES, Need.EXPERT, Need.NEUTRAL})
 
     def __init__(self) -> None:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from veilkit.attacks.adversary import Protector
 from veilkit.attacks.base import Attack, AttackTarget, Need
+from veilkit.attacks.headline import NOT_SAFE, Headline
 from veilkit.attacks.mean_image import resized
 from veilkit.attacks.people_split import attack_size, pixels, some_people
 from veilkit.attacks.pictures import HeldPictures, Pictures
@@ -17,7 +18,7 @@ from veilkit.attacks.recovered import mean_of, own_bound, score_recovered
 from veilkit.attacks.undone import recognised
 from veilkit.errors import ConfigError
 from veilkit.progress import Progress
-from veilkit.types import Evidence, Level, Score
+from veilkit.types import Evidence, Level, Reason, ReasonCode, Score
 
 COUNTS = (1, 4, 16, 64)
 _BATCH = 16
@@ -38,6 +39,13 @@ class Averaging(Attack):
     name = "averaging"
     summary = "averages several protections of one picture, made under fresh keys"
     level = Level.L1
+    headline = Headline(
+        "Protections averaged",
+        "An attacker who gets several protections of one picture averages them; in {value} of them{interval} "
+        "{judge} then finds the very original",
+        metric="",
+        warning=NOT_SAFE,
+    )
     needs = frozenset({Need.IMAGES, Need.PAIRS, Need.EXPERT, Need.PROTECTOR, Need.BUDGET})
 
     def __init__(self, counts: tuple[int, ...] = COUNTS) -> None:
@@ -52,7 +60,7 @@ class Averaging(Attack):
         assert part.originals is not None
         assert part.recogniser is not None
         if len(part.originals) < 2:
-            return Evidence(self.name, self.level, applicable=False, reason="a single picture is only itself")
+            return self.not_applicable(Reason(ReasonCode.ONE_PICTURE, "a single picture is only itself"))
         size = attack_size(part)
         averaged = averages(part.originals, part.protector, self._counts, size)
         scores: list[Score] = []

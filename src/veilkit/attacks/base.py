@@ -7,18 +7,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import ClassVar, Self, TypeAlias
+from typing import ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
 from veilkit.attacks.adversary import Budget, Masks, Pairs, Protector, Undo
+from veilkit.attacks.headline import Cost, Headline, general_headline
 from veilkit.attacks.pictures import Pictures, SomePictures
 from veilkit.attacks.search import Search
 from veilkit.experts import Embedder
 from veilkit.rng import Randomness
-from veilkit.types import Evidence, Level
+from veilkit.types import Evidence, Level, Reason, ReasonCode
 
 Oracle: TypeAlias = Callable[[Tensor], Tensor]
 """The protection as the adversary may run it: images (N, 3, H, W) in [0, 1] to protected images of the same shape."""
@@ -43,24 +44,30 @@ class Need(StrEnum):
     IDENTITY = "own identity expert"
 
 
-NO_BUDGET = "no budget given"
-SMALL_BUDGET = "the budget is too small for an attack that learns or optimises"
-NO_PAIRS_KNOWN = "it is not known which original belongs to which protected picture"
+FROM_SCRATCH = "scratch"
+"""`details["started from"]` of an attacker who trains a recogniser and had no weights."""
+_LEARNS = "no budget given: an attack that learns or optimises takes minutes to hours"
 LACKING = {
-    Need.IMAGES: "the release holds no images",
-    Need.FEATURES: "the release holds no features",
-    Need.PAIRS: NO_PAIRS_KNOWN,
-    Need.IDENTITIES: "people cannot be searched for with what is known of the pictures",
-    Need.EXPERT: "there is no recogniser to attack with",
-    Need.ORACLE: "the protection itself cannot be run on other pictures",
-    Need.PUBLIC: "there are no public pictures to learn from",
-    Need.BUDGET: f"{NO_BUDGET}: an attack that learns or optimises takes minutes to hours",
-    Need.PROTECTOR: "the protection cannot be run again under other keys",
-    Need.AUTHORISED: "the authorised recogniser is not at hand",
-    Need.MASKS: "it is not known where the people stand in the originals",
-    Need.DECODER: "no decoder of this release is at hand",
-    Need.NEUTRAL: "the protection cannot be run with one and the same identity for everybody",
-    Need.IDENTITY: "the protection injects no identity, or its model is not at hand",
+    Need.IMAGES: Reason(ReasonCode.NO_IMAGES, "the release holds no images"),
+    Need.FEATURES: Reason(ReasonCode.NO_FEATURES, "the release holds no features"),
+    Need.PAIRS: Reason(ReasonCode.NO_PAIRS, "it is not known which original belongs to which protected picture"),
+    Need.IDENTITIES: Reason(
+        ReasonCode.NO_IDENTITIES, "people cannot be searched for with what is known of the pictures"
+    ),
+    Need.EXPERT: Reason(ReasonCode.NO_EXPERT, "there is no recogniser to attack with"),
+    Need.ORACLE: Reason(ReasonCode.NO_ORACLE, "the protection itself cannot be run on other pictures"),
+    Need.PUBLIC: Reason(ReasonCode.NO_PUBLIC, "there are no public pictures to learn from"),
+    Need.BUDGET: Reason(ReasonCode.NO_BUDGET, _LEARNS),
+    Need.PROTECTOR: Reason(ReasonCode.NO_PROTECTOR, "the protection cannot be run again under other keys"),
+    Need.AUTHORISED: Reason(ReasonCode.NO_AUTHORISED, "the authorised recogniser is not at hand"),
+    Need.MASKS: Reason(ReasonCode.NO_MASKS, "it is not known where the people stand in the originals"),
+    Need.DECODER: Reason(ReasonCode.NO_DECODER, "no decoder of this release is at hand"),
+    Need.NEUTRAL: Reason(
+        ReasonCode.NO_NEUTRAL, "the protection cannot be run with one and the same identity for everybody"
+    ),
+    Need.IDENTITY: Reason(
+        ReasonCode.NO_IDENTITY_EXPERT, "the protection injects no identity, or its model is not at hand"
+    ),
 }
 
 
@@ -144,13 +151,33 @@ class Attack(ABC):
     The first score of its evidence is the headline, by which the gates judge it; `details["chance"]` holds, for each
     metric that has one, what blind guessing scores. A `baseline` is not an adversary but what adversaries must beat:
     it has no gates. `Evidence.invalid` of `run` holds the reasons of gates of its own: a loss that still fell.
+
+    headline: the sentence that tells it, a general one by default. tells_identity: whether it tells who somebody is;
+    another takes no part in a level's grade. uses_weights: whether it may start from public weights (`target.start`).
+    searches: the kind of its queries and of its gallery, where it is a plain search by the judge, so that two audits
+    can be compared search by search.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
     level: ClassVar[Level]
     needs: ClassVar[frozenset[Need]]
+    headline: ClassVar[Headline]
+    cost: ClassVar[Cost] = Cost.SECONDS
     baseline: ClassVar[bool] = False
+    tells_identity: ClassVar[bool] = True
+    uses_weights: ClassVar[bool] = False
+    searches: ClassVar[tuple[Literal["raw", "protected"], Literal["raw", "protected"]] | None] = None
+
+    def __init_subclass__(cls, **arguments: object) -> None:
+        super().__init_subclass__(**arguments)
+        if "name" in vars(cls) and "headline" not in vars(cls):
+            cls.headline = general_headline(cls.name, cls.summary)
+
+    @classmethod
+    def weights_facts(cls, start: Path | None) -> dict[str, str]:
+        """What a result depends on where the attacker starts from weights; checked here. Nothing by default."""
+        return {}
 
     def fit(self, oracle: Oracle | None, public: Pictures | None) -> Self:
         """Learn from the protection as a callable and from public pictures. L0 attackers learn nothing."""
@@ -172,11 +199,15 @@ class Attack(ABC):
         """What the headline must reach where nothing is protected; None where no such bound is known."""
         return None
 
-    def lacking(self, target: AttackTarget, oracle: Oracle | None, public: Pictures | None) -> str:
+    def lacking(self, target: AttackTarget, oracle: Oracle | None, public: Pictures | None) -> tuple[Reason, ...]:
         """Why the attack does not apply, or nothing."""
         absent = {need for need in self.needs if target.lacks(need)}
         if Need.ORACLE in self.needs and oracle is None:
             absent.add(Need.ORACLE)
         if Need.PUBLIC in self.needs and public is None:
             absent.add(Need.PUBLIC)
-        return "; ".join(LACKING[need] for need in Need if need in absent)
+        return tuple(LACKING[need] for need in Need if need in absent)
+
+    def not_applicable(self, *missing: Reason) -> Evidence:
+        """The evidence of an attack that cannot be made."""
+        return Evidence(self.name, self.level, missing=missing)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veilkit.attacks.base import Attack, AttackTarget, Need
+from veilkit.attacks.headline import Headline
 from veilkit.attacks.person_search import found_among, rank_one_on_originals
 from veilkit.types import Evidence, Level
 
@@ -30,6 +31,12 @@ class FarthestMatch(Attack):
     name = "farthest_match"
     summary = "names the person in a protected picture by the raw pictures that are least like it"
     level = Level.L0
+    headline = Headline(
+        "Protected pictures linked by being unlike",
+        "{Judge} that holds other, raw pictures of these people and looks for the least similar names the person in "
+        "a protected one {value} of the time{interval}",
+        "names",
+    )
     needs = frozenset({Need.IMAGES, Need.PAIRS, Need.IDENTITIES, Need.EXPERT})
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from veilkit.attacks.base import Attack, AttackTarget, Oracle
 from veilkit.attacks.gates import reaches_clean_bound, scores_chance
 from veilkit.attacks.pictures import NoisePictures, Pictures
 from veilkit.rng import Randomness
-from veilkit.types import Evidence
+from veilkit.types import Evidence, Reason, ReasonCode
 
 TRIAL_PICTURES = 400  # whole people are taken until so many are reached
 
@@ -73,8 +73,8 @@ def run_gated(
     attacks. The evidence says so where the attack does not apply, and holds the reasons where a gate has failed.
     """
     attack = make()
-    if reason := attack.lacking(target, oracle, public):
-        return Evidence(attack.name, attack.level, applicable=False, reason=reason)
+    if missing := attack.lacking(target, oracle, public):
+        return attack.not_applicable(*missing)
     evidence = attack.fit(oracle, public).run(target)
     if attack.baseline or not evidence.applicable:
         return evidence
@@ -84,11 +84,10 @@ def run_gated(
 
 def _gates(
     make: Callable[[], Attack], trial: Trial | None, oracle: Oracle | None, public: Pictures | None
-) -> tuple[tuple[str, ...], dict[str, object]]:
+) -> tuple[tuple[Reason, ...], dict[str, object]]:
     if trial is None:
-        return (
-            "the originals are not at hand, so nobody knows what this attack finds where nothing is protected",
-        ), {}
+        text = "the originals are not at hand, so nobody knows what this attack finds where nothing is protected"
+        return (Reason(ReasonCode.NO_ORIGINALS, text),), {}
     clean = make().fit(_unchanged if oracle else None, public)
     on_clean = clean.run(trial.clean)
     on_noise = (
@@ -96,7 +95,8 @@ def _gates(
     )
     for tried, what in ((on_clean, "the originals"), (on_noise, "independent noise")):
         if not tried.applicable:
-            return (f"its gates could not be run: on {what}, {tried.reason}",), {}
+            text = f"its gates could not be run: on {what}, {tried.why_missing}"
+            return (Reason(ReasonCode.GATES_NOT_RUN, text),), {}
     bound = clean.clean_bound(trial.clean)
     headline, noise_score = on_clean.scores[0], on_noise.scores[0]
     chance = on_clean.details.get("chance", {}).get(headline.metric)

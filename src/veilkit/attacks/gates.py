@@ -12,28 +12,28 @@ import numpy as np
 
 from veilkit.errors import ConfigError
 from veilkit.metrics import clopper_pearson
-from veilkit.types import Score
+from veilkit.types import Reason, ReasonCode, Score
 
-IN_NOISE = "on independent noise"
-"""What the reason begins with where an attack finds people who are not there: then nothing it finds counts."""
 _ROUNDING = 1e-6
 _SURE = 0.999  # a sound attack must not be called invalid by one unlucky draw in twenty
 _WIDEN = 3.2905 / 1.9600  # from a 95 % to a 99.9 % interval of a normal distribution
 
 
-def reaches_clean_bound(found: Score, bound: float, chance: float) -> str | None:
+def reaches_clean_bound(found: Score, bound: float, chance: float) -> Reason | None:
     """On the identity transform: `found` must reach what is possible on the originals, which must beat chance."""
     if found.value < bound - _ROUNDING:
-        return f"where nothing is protected it scores {found.value:.2%}, but {bound:.2%} is possible"
+        text = f"where nothing is protected it scores {found.value:.2%}, but {bound:.2%} is possible"
+        return Reason(ReasonCode.BELOW_POSSIBLE, text)
     if (found.value if found.low is None else found.low) <= chance:
-        return (
+        return Reason(
+            ReasonCode.NOT_ABOVE_CHANCE,
             f"on the originals themselves it is not surely better than chance ({found.value:.2%}, chance "
-            f"{chance:.2%}): what it does not find may still be there"
+            f"{chance:.2%}): what it does not find may still be there",
         )
     return None
 
 
-def scores_chance(found: Score, chance: float, people: int) -> str | None:
+def scores_chance(found: Score, chance: float, people: int) -> Reason | None:
     """On independent noise: the 99.9 % interval of a rate `found` over so many people must hold the chance level."""
     low, high = (found.value if end is None else end for end in (found.low, found.high))
     exact = clopper_pearson(round(found.value * people), people, confidence=_SURE)
@@ -41,17 +41,19 @@ def scores_chance(found: Score, chance: float, people: int) -> str | None:
     high = max(found.value + _WIDEN * (high - found.value), exact.high)
     if low <= chance <= high:
         return None
-    return f"{IN_NOISE} it scores {found.value:.2%} where only chance, {chance:.2%}, is left"
+    text = f"on independent noise it scores {found.value:.2%} where only chance, {chance:.2%}, is left"
+    return Reason(ReasonCode.FOUND_IN_NOISE, text)
 
 
-def beats_mean_image(recovered: float, baseline: float, metric: str) -> str | None:
+def beats_mean_image(recovered: float, baseline: float, metric: str) -> Reason | None:
     """A recovery must come at least as near to the originals (PSNR, SSIM) as the mean image does."""
     if recovered >= baseline:
         return None
-    return f"its {metric} of {recovered:.3g} is below the mean image's {baseline:.3g}: it has learned nothing"
+    text = f"its {metric} of {recovered:.3g} is below the mean image's {baseline:.3g}: it has learned nothing"
+    return Reason(ReasonCode.BELOW_MEAN_IMAGE, text)
 
 
-def loss_levelled(losses: Sequence[float], *, window: float = 0.2, tolerance: float = 0.02) -> str | None:
+def loss_levelled(losses: Sequence[float], *, window: float = 0.2, tolerance: float = 0.02) -> Reason | None:
     """A trained attacker's loss must have levelled off.
 
     The mean of the last `window` of the losses may lie below the mean of the window before by at most the share
@@ -62,12 +64,16 @@ def loss_levelled(losses: Sequence[float], *, window: float = 0.2, tolerance: fl
     values = np.asarray(losses, dtype=np.float64)
     length = int(len(values) * window)
     if length < 2:
-        return f"its training is too short to tell whether its loss has levelled off ({len(values)} values)"
+        return _untrained(f"is too short to tell whether its loss has levelled off ({len(values)} values)")
     if not np.isfinite(values).all():
-        return "its training diverged: the loss is not finite"
+        return _untrained("diverged: the loss is not finite")
     start, before, last = values[:length].mean(), values[-2 * length : -length].mean(), values[-length:].mean()
     if last > start:
-        return f"its training failed: the loss rose from {start:.3g} to {last:.3g}"
+        return _untrained(f"failed: the loss rose from {start:.3g} to {last:.3g}")
     if before - last > tolerance * (start - last):
-        return f"its training was stopped early: the loss was still falling, from {before:.3g} to {last:.3g}"
+        return _untrained(f"was stopped early: the loss was still falling, from {before:.3g} to {last:.3g}")
     return None
+
+
+def _untrained(what: str) -> Reason:
+    return Reason(ReasonCode.NOT_TRAINED, f"its training {what}")

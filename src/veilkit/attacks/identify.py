@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
 from veilkit.attacks.classifiers import STRENGTHS, nearest_centroid, nearest_neighbour, softmax
+from veilkit.attacks.headline import Headline
 from veilkit.attacks.intervals import mean_score
 from veilkit.attacks.people_split import some_people
 from veilkit.attacks.pictures import Pictures
 from veilkit.metrics import clopper_pearson, retrieval
 from veilkit.rng import Randomness
-from veilkit.types import Evidence, Level, Role
+from veilkit.types import Evidence, Level, Reason, ReasonCode, Role
 
 Vectors = NDArray[np.float32]
 Codes = NDArray[np.int64]
@@ -136,24 +137,32 @@ class Identification(Attack):
     name = "identification"
     summary = "learns people from some pictures of the release and names them in other pictures of theirs"
     level = Level.L2
+    headline = Headline(
+        "People named by examples",
+        "An attacker who knows who is in some released pictures names the same people in others {value} of the "
+        "time{interval}",
+        "names",
+        metric="",
+    )
     needs = frozenset({Need.IDENTITIES, Need.BUDGET})
 
     def __init__(self) -> None:
         self.found: Identified | None = None  # of the last run, person by person
 
-    def lacking(self, target: AttackTarget, oracle: Oracle | None, public: Pictures | None) -> str:
+    def lacking(self, target: AttackTarget, oracle: Oracle | None, public: Pictures | None) -> tuple[Reason, ...]:
         """Besides what is always needed: features, or else pictures and a recogniser."""
-        reason = super().lacking(target, oracle, public)
-        if reason or target.features is not None or not (target.lacks(Need.IMAGES) or target.lacks(Need.EXPERT)):
-            return reason
-        return "the release holds no features, nor pictures with a recogniser to make some"
+        missing = super().lacking(target, oracle, public)
+        if missing or target.features is not None or not (target.lacks(Need.IMAGES) or target.lacks(Need.EXPERT)):
+            return missing
+        text = "the release holds no features, nor pictures with a recogniser to make some"
+        return (Reason(ReasonCode.NO_FEATURES, text),)
 
     def run(self, target: AttackTarget) -> Evidence:
         """Accuracy of the classifier that validation pictures chose (headline), and of all three."""
         features, people, parts = self._taken(target)
         if len(np.unique(people[parts.test])) < 2:
-            reason = f"fewer than two people have the {FEWEST} pictures that it takes to learn, choose and ask"
-            return Evidence(self.name, self.level, applicable=False, reason=reason)
+            text = f"fewer than two people have the {FEWEST} pictures that it takes to learn, choose and ask"
+            return self.not_applicable(Reason(ReasonCode.TOO_FEW_PEOPLE, text))
         self.found = found = identify(features, people, parts)
         rows = {ACCURACY: found.shares[found.chosen]}
         rows |= {f"{ACCURACY} ({name})": shares for name, shares in found.shares.items()}
@@ -172,7 +181,8 @@ class Identification(Attack):
             "strength": found.strength,
             "iterations": found.iterations,
         }
-        invalid = () if found.converged else (f"its softmax has not converged after {found.iterations} iterations",)
+        text = f"its softmax has not converged after {found.iterations} iterations"
+        invalid = () if found.converged else (Reason(ReasonCode.NOT_TRAINED, text),)
         return Evidence(self.name, self.level, scores, invalid=invalid, details=details)
 
     def clean_bound(self, target: AttackTarget) -> float | None:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veilkit.attacks.base import AttackTarget, Need
+from veilkit.attacks.headline import Headline
 from veilkit.attacks.person_search import PersonSearch
 from veilkit.types import Level
 
@@ -21,6 +22,14 @@ class Linkage(PersonSearch):
     name = "linkage"
     summary = "names the person in a protected picture by searching it among other, raw pictures"
     level = Level.L0
+    searches = "protected", "raw"
+    headline = Headline(
+        "Protected pictures linked to people",
+        "{Judge} that holds other, raw pictures of these people names the person in a protected one {value} of the "
+        "time{interval}",
+        "names",
+        beside_originals=True,
+    )
     needs = frozenset({Need.IMAGES, Need.PAIRS, Need.IDENTITIES, Need.EXPERT})
 
     def gallery(self, target: AttackTarget) -> NDArray[np.float32]:

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veilkit.attacks.base import Attack, AttackTarget, Need
+from veilkit.attacks.headline import Headline
 from veilkit.attacks.intervals import RANKS, retrieval_scores
 from veilkit.metrics import RetrievalResult, retrieval
-from veilkit.types import Evidence, Level, Role
+from veilkit.types import Evidence, Level, Reason, ReasonCode, Role
 
 
 class OwnOriginal(Attack):
@@ -21,6 +22,11 @@ class OwnOriginal(Attack):
     name = "own_original"
     summary = "finds the very original that a protected picture was made from, among all originals"
     level = Level.L0
+    headline = Headline(
+        "Protected pictures linked to their originals",
+        "{Judge} that holds all originals finds the very one that a protected picture was made from {value} of the "
+        "time{interval}",
+    )
     needs = frozenset({Need.IMAGES, Need.PAIRS, Need.EXPERT})
 
     def run(self, target: AttackTarget) -> Evidence:
@@ -30,8 +36,9 @@ class OwnOriginal(Attack):
         assert target.recogniser is not None
         count = len(target.originals)
         if count < 2:
-            reason = "a single picture can only be linked to itself"
-            return Evidence(self.name, self.level, applicable=False, reason=reason)
+            return self.not_applicable(
+                Reason(ReasonCode.ONE_PICTURE, "a single picture can only be linked to itself")
+            )
         chance = {f"rank-{k}": min(1.0, k / count) for k in RANKS}
         scores = retrieval_scores(
             _search(target.protected.features(target.recogniser), target.originals.features(target.recogniser)),

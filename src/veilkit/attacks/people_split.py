@@ -15,10 +15,10 @@ from veilkit.attacks.mean_image import resized
 from veilkit.attacks.pictures import HeldPictures, Pictures
 from veilkit.errors import DataError
 from veilkit.rng import Randomness
+from veilkit.types import Reason, ReasonCode
 
 Indices = NDArray[np.int64]
 FEWEST = 4  # people to learn from, and people to attack
-TOO_FEW = f"at least {FEWEST} of each are needed"
 _LARGEST = 256 * 128  # pixels: larger pictures are attacked at a smaller size, which bounds memory and time
 
 
@@ -26,14 +26,14 @@ _LARGEST = 256 * 128  # pixels: larger pictures are attacked at a smaller size, 
 class Division:
     """public: pairs to learn from. victims: the part of the target that is attacked. source: of the pairs.
 
-    size: (height, width) at which all pictures are taken. reason: why there is no attack, or nothing.
+    size: (height, width) at which all pictures are taken. missing: why there is no attack, or nothing.
     """
 
     public: Pairs
     victims: AttackTarget
     source: str
     size: tuple[int, int]
-    reason: str = ""
+    missing: tuple[Reason, ...] = ()
 
     @property
     def on_both_sides(self) -> int:
@@ -70,13 +70,14 @@ def divide(target: AttackTarget, oracle: Oracle | None, public: Pictures | None)
     chosen = some_people(pairs.people, most, target.rng.child("public people"))
     pairs = pairs.only(chosen)
     taught, attacked = len(np.unique(pairs.people)), _count(victims)
-    reason = ""
+    missing: tuple[Reason, ...] = ()
     if min(taught, attacked) < FEWEST:
-        reason = (
-            f"to learn from there are {taught} people, and to attack {attacked}; {TOO_FEW}, for those who teach an "
-            "attacker are never scored"
+        text = (
+            f"to learn from there are {taught} people, and to attack {attacked}; at least {FEWEST} of each are "
+            "needed, for those who teach an attacker are never scored"
         )
-    return Division(pairs, victims, source, size, reason)
+        missing = (Reason(ReasonCode.TOO_FEW_PEOPLE, text),)
+    return Division(pairs, victims, source, size, missing)
 
 
 def victims_of(target: AttackTarget, given: bool) -> AttackTarget:

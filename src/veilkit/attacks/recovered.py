@@ -17,7 +17,7 @@ from veilkit.attacks.people_split import pixels
 from veilkit.attacks.pictures import HeldPictures
 from veilkit.attacks.undone import recognised
 from veilkit.metrics import paper_psnr, psnr, retrieval, ssim
-from veilkit.types import Role, Score
+from veilkit.types import Reason, Role, Score
 
 CEILING = 60.0  # dB: what was rounded to 8 bit comes no nearer than 59, unless it is equal
 SLACK = 0.5  # dB below the mean image that are forgiven: where nothing can be learned, an L1 loss ends at the median
@@ -33,7 +33,7 @@ class Recovered:
 
     scores: tuple[Score, ...]
     details: dict[str, object]
-    invalid: tuple[str, ...]
+    invalid: tuple[Reason, ...]
 
 
 def score_recovered(victims: AttackTarget, answers: Tensor, mean: Tensor) -> Recovered:

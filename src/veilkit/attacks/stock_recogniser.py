@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veilkit.attacks.base import AttackTarget, Need
+from veilkit.attacks.headline import Headline
 from veilkit.attacks.person_search import PersonSearch
 from veilkit.types import Level
 
@@ -19,6 +20,12 @@ class StockRecogniser(PersonSearch):
     name = "stock_recogniser"
     summary = "finds the same person among protected pictures with a recogniser that knows nothing of the protection"
     level = Level.L0
+    searches = "protected", "protected"
+    headline = Headline(
+        "People told apart in the release",
+        "{Judge} that sees only the protected pictures finds the right person {value} of the time{interval}",
+        beside_originals=True,
+    )
     needs = frozenset({Need.IMAGES, Need.IDENTITIES, Need.EXPERT})
 
     def gallery(self, target: AttackTarget) -> NDArray[np.float32]:

@@ -7,11 +7,12 @@ from torch import Tensor
 
 from veilkit.attacks.adversary import Undo
 from veilkit.attacks.base import Attack, AttackTarget, Need
+from veilkit.attacks.headline import undoing_headline
 from veilkit.attacks.mean_image import resized
 from veilkit.attacks.people_split import attack_size, pixels
 from veilkit.attacks.pictures import Pictures
 from veilkit.attacks.recovered import mean_of, own_bound, score_recovered
-from veilkit.types import Evidence, Level
+from veilkit.types import Evidence, Level, Reason, ReasonCode
 
 
 class StolenDecoder(Attack):
@@ -28,6 +29,7 @@ class StolenDecoder(Attack):
     name = "stolen_decoder"
     summary = "recovers the originals with the protection's own secret decoder"
     level = Level.L3
+    headline = undoing_headline("Pictures decoded", "who stole the secret decoder", "recovers the originals with it")
     needs = frozenset({Need.IMAGES, Need.PAIRS, Need.EXPERT, Need.DECODER})
 
     def run(self, target: AttackTarget) -> Evidence:
@@ -36,7 +38,7 @@ class StolenDecoder(Attack):
         assert target.originals is not None
         assert target.decoder is not None
         if len(target.originals) < 2:
-            return Evidence(self.name, self.level, applicable=False, reason="a single picture is only itself")
+            return self.not_applicable(Reason(ReasonCode.ONE_PICTURE, "a single picture is only itself"))
         size = attack_size(target)
         public = target.originals if target.pairs is None else target.pairs.originals
         answers = undone(target.protected, target.decoder, size)

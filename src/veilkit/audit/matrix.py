@@ -10,11 +10,11 @@ from typing import Any
 
 from veilkit.attacks.learned.retrained import start_facts
 from veilkit.audit.inputs.spec import AuditSpec, DatasetSpec, ExpertSpec, MethodSpec, ReleaseSpec
+from veilkit.audit.private_files import private_audit_folder, write_private
 from veilkit.audit.result import AuditResult
 from veilkit.audit.run import REPORT, run_audit
 from veilkit.audit.verdicts.wording import at_least
 from veilkit.errors import CheckpointError, DataError, DestinationError, KeyFileError
-from veilkit.media.writing import write_atomically
 from veilkit.pipeline.protect import protect
 
 MATRIX = "matrix.json"
@@ -66,7 +66,7 @@ def run_matrix(spec: AuditSpec, out: str | Path, *, workers: int = 1) -> tuple[A
     target = Path(out).resolve()
     done = tuple(audits(spec, target, workers=workers))
     text = json.dumps({"format": "veilkit-audit-matrix-1", "audits": [_row(each) for each in done]}, indent=2) + "\n"
-    write_atomically(target / MATRIX, text.encode(), target)
+    write_private(target / MATRIX, text.encode())
     return done
 
 
@@ -76,7 +76,7 @@ def audits(spec: AuditSpec, out: str | Path, *, workers: int = 1) -> Iterator[Au
         start_facts(start)  # wrong weights are told before anything is protected
     target = Path(out).resolve()
     try:
-        target.mkdir(parents=True, exist_ok=True)
+        private_audit_folder(target)
     except OSError as error:
         raise DestinationError(f"the audits cannot be written to {target}: {error.strerror}") from None
     for each in combinations(spec):
@@ -130,12 +130,12 @@ def _row(each: Audited) -> dict[str, Any]:
     attacks: dict[str, Any] = {}
     for evidence in each.result.attacks:
         if not evidence.applicable:
-            attacks[evidence.attack] = {"level": str(evidence.level), "not applicable": evidence.reason}
+            attacks[evidence.attack] = {"level": str(evidence.level), "not applicable": evidence.why_missing}
             continue
         first = evidence.scores[0]
         attacks[evidence.attack] = {
             "level": str(evidence.level), "metric": first.metric, "value": first.value, "low": first.low,
-            "high": first.high, "role": str(first.role), "invalid": list(evidence.invalid),
+            "high": first.high, "role": str(first.role), "invalid": [str(reason) for reason in evidence.invalid],
             "at_least": at_least(evidence),
         }  # fmt: skip
     alarms = [alarm.name for alarm in each.result.alarms]

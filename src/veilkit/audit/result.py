@@ -185,17 +185,17 @@ class AuditResult:
     rocs: tuple[Roc, ...] = ()
     tallies: Tallies | None = None
     alarms: tuple[Alarm, ...] = ()
-    format: Literal["veilkit-audit-1"] = "veilkit-audit-1"
+    format: Literal["veilkit-audit-2"] = "veilkit-audit-2"
 
     @property
     def not_applicable(self) -> dict[str, str]:
         """Attacks that do not apply to the release, and why."""
-        return {evidence.attack: evidence.reason for evidence in self.attacks if not evidence.applicable}
+        return {evidence.attack: evidence.why_missing for evidence in self.attacks if not evidence.applicable}
 
     @property
     def invalid(self) -> dict[str, tuple[str, ...]]:
         """Attacks whose gates failed, and why: their scores prove nothing."""
-        return {evidence.attack: evidence.invalid for evidence in self.attacks if evidence.invalid}
+        return {evidence.attack: tuple(map(str, evidence.invalid)) for evidence in self.attacks if evidence.invalid}
 
     def score(self, by: By, setting: str, metric: str) -> Score | None:
         """One measured score, or None where it could not be measured."""
@@ -211,6 +211,8 @@ class AuditResult:
     def to_json(self) -> str:
         """audit.json; `read_audit` reads it back."""
         values = _RESULT.dump_python(self, mode="json")
+        for each in values["attacks"]:
+            each["applicable"] = not each["missing"]
         lists = {"not_applicable": self.not_applicable, "invalid": self.invalid}
         return json.dumps({"format": self.format, **values, **lists}, indent=2, allow_nan=False) + "\n"
 

@@ -9,11 +9,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from veilkit.attacks import Budget
+from veilkit.attacks import ATTACKS, Budget
 from veilkit.attacks.intervals import CONFIDENCE, DRAWS
 from veilkit.attacks.learned.recovery import Recovery, RecoveryConfig
-from veilkit.attacks.learned.retrained import start_facts
 from veilkit.audit.alarms import check_attacks, raise_alarms
+from veilkit.audit.alarms.pairs import check_pairs
 from veilkit.audit.cells.attempts import attempts
 from veilkit.audit.cells.budget import seconds_of
 from veilkit.audit.cells.engine import Place, compute_cells
@@ -34,13 +34,13 @@ from veilkit.audit.inputs.cache import Cache
 from veilkit.audit.inputs.judges import describe
 from veilkit.audit.inputs.manifest_check import check_manifest
 from veilkit.audit.inputs.plan import AuditPlan, wanted_attacks
+from veilkit.audit.private_files import private_audit_folder, write_private
 from veilkit.audit.report.html import write_report
 from veilkit.audit.report.markdown import write_markdown
 from veilkit.audit.result import AuditResult
 from veilkit.audit.verdicts.findings import summarise
 from veilkit.audit.verdicts.gaps import unmeasured
 from veilkit.audit.verdicts.levels import level_verdicts
-from veilkit.audit.verdicts.synthetic_findings import unpaired_findings
 from veilkit.audit.verdicts.thresholds import Thresholds, chosen_thresholds
 from veilkit.configs import as_dict
 from veilkit.datasets.folder import check_folder
@@ -48,7 +48,6 @@ from veilkit.errors import DestinationError, UsageError
 from veilkit.experts import Embedder
 from veilkit.experts.digest import file_sha256
 from veilkit.media.reading import Limits
-from veilkit.media.writing import write_atomically
 from veilkit.pipeline.manifest import known_manifest
 from veilkit.pipeline.pairing import HOW_TEXT
 from veilkit.rng import Randomness
@@ -97,7 +96,8 @@ def run_audit(
     the originals who have no class; and a recogniser trained on the release.
     decoder: of a release that was made by a reversible method, for the attacker who stole it.
     model: that the release was made with, for attackers who run the protection themselves, or have stolen it.
-    out: PROTECTED.audit by default; features are kept in its folder cache, so that a stopped audit goes on.
+    out: PROTECTED.audit by default; features are kept in its folder cache, so that a stopped audit goes on. All of it
+    is its owner's alone (0700, files 0600).
     cache: a folder for features in place of that, which audits of one set of originals may share.
     learn: updates that each attacker who trains a network, or optimises pictures, may spend; None leaves them out.
     attacks: names of those to run (see `veilkit attacks list`); None runs all that can be run.
@@ -130,10 +130,10 @@ def run_audit(
     if workers < 1:
         raise UsageError(f"expected at least one worker, but got {workers}")
     seconds = None if budget is None else seconds_of(budget)
-    started = start_facts(_path(start))
+    started = dict(fact for attack in ATTACKS.values() for fact in attack.weights_facts(_path(start)).items())
     target = destination(*sources, out)
     try:
-        target.mkdir(parents=True, exist_ok=True)
+        private_audit_folder(target)
     except OSError as error:
         raise DestinationError(f"the audit cannot be written to {target}: {error.strerror}") from None
     place = Place(CellFiles(target / "cells" if cells is None else Path(cells)), prefix)
@@ -192,7 +192,10 @@ def _assembled(
         {name.removeprefix(ATTACK): EVIDENCE.validate_python(cell) for name, cell in cells.items()
          if name.startswith(ATTACK)},
     )  # fmt: skip
-    alarms = (*raise_alarms(subject, plan.key_file, plan.limits, rng), *check_attacks(attacks))
+    doubted, unconfirmed = check_pairs(
+        subject, plan.private_folders, unpaired.why if unpaired is not None and unpaired.target is None else ""
+    )
+    alarms = (*doubted, *raise_alarms(subject, plan.key_file, plan.limits, rng), *check_attacks(attacks))
     originals, notes = subject.inputs[0], images.notes
     if unpaired is not None:
         originals = unpaired.used or originals
@@ -223,10 +226,10 @@ def _assembled(
         rocs=tuple(roc for each in seen for roc in each.rocs),
         tallies=tally(subject, (each for taker in seen for each in taker.tallies)),
         unmeasured=(*unmeasured(subject, unpaired, images.measurements, attacks, plan.why_none), *doubts),
-        notes=(*subject.notes, *prepared.notes, *notes),
+        notes=(*subject.notes, *prepared.notes, *notes, *filter(None, (unconfirmed,))),
         alarms=alarms,
     )
-    return summarise(result) if unpaired is None else replace(result, summary=unpaired_findings(result))
+    return summarise(result)
 
 
 def _chosen(
@@ -260,8 +263,11 @@ def _path(given: str | Path | None) -> Path | None:
 
 def destination(originals: str | Path, protected: str | Path, out: str | Path | None = None) -> Path:
     """Where an audit is written: `out`, or PROTECTED.audit; never among the pictures."""
-    sources = (Path(originals).resolve(), Path(protected).resolve())
-    target = sources[1].with_name(sources[1].name + ".audit") if out is None else Path(out).resolve()
+    try:
+        sources = (Path(originals).resolve(), Path(protected).resolve())
+        target = sources[1].with_name(sources[1].name + ".audit") if out is None else Path(out).resolve()
+    except (OSError, RuntimeError):  # a link to itself
+        raise UsageError(f"{out or protected} leads nowhere: links there form a loop") from None
     for folder in sources:
         if target == folder or folder in target.parents:
             raise UsageError(f"the audit must lie apart from the pictures, but {target} is in {folder}; see --out")
@@ -270,6 +276,6 @@ def destination(originals: str | Path, protected: str | Path, out: str | Path | 
 
 def _write(file: Path, text: str) -> None:
     try:
-        write_atomically(file, text.encode("utf-8"), file.parent)
+        write_private(file, text.encode("utf-8", errors="replace"))  # a folder's name need be no text
     except DestinationError as error:
         raise DestinationError(f"the audit cannot be written to {file.parent}: {error}") from None

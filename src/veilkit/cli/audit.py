@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from click import format_filename as shown
+
+NOT_OF_THESE = 3  # the exit code of an audit whose originals are not those of the release, or which found no pairs
 
 Originals = Annotated[
     Path | None, typer.Argument(metavar="ORIGINALS", help="Folder of the original pictures.", show_default=False)
@@ -153,8 +156,10 @@ def audit(
     original (fro), is asked who and which pictures were trained on, and whom its classes stand for.
     A stopped audit goes on with the same command: each attack is a cell of its own, kept below OUT/cells.
     `veilkit audit compare` puts several audits side by side.
-    Exit code: 0 measured (the report says what could not be), 2 nothing can be measured or an error, 130 interrupted.
+    Exit code: 0 measured (the report says what could not be), 3 measured, but the originals are not those of the
+    release or none could be paired, 2 nothing can be measured or an error, 130 interrupted.
     """
+    from veilkit.audit.alarms.pairs import not_of_these
     from veilkit.audit.report.terminal import told
     from veilkit.audit.run import REPORT, destination, run_audit
     from veilkit.errors import UsageError
@@ -204,11 +209,16 @@ def audit(
     )
     for line in told(result):
         typer.echo(line)
-    typer.echo(f"Report: {destination(originals, protected, out) / REPORT}")
+    target = destination(originals, protected, out)
+    typer.echo(f"Report: {shown(target / REPORT)}")
+    typer.echo("Keep that folder private: its folder cache, which can be deleted, holds features of the originals.")
+    if not_of_these(result):
+        raise typer.Exit(NOT_OF_THESE)
 
 
 def _matrix(file: Path, out: Path | None, workers: int) -> None:
     """Run a spec and tell each audit in a few lines."""
+    from veilkit.audit.alarms.pairs import not_of_these
     from veilkit.audit.inputs.spec import read_spec
     from veilkit.audit.matrix import MATRIX, run_matrix
     from veilkit.audit.verdicts.wording import at_least, unproven
@@ -230,6 +240,8 @@ def _matrix(file: Path, out: Path | None, workers: int) -> None:
                 typer.echo(
                     f"  {evidence.attack} ({evidence.level}): {first.metric} {least}{first.value:.4g}{invalid}"
                 )
-    typer.echo(f"Matrix: {target / MATRIX}")
+    typer.echo(f"Matrix: {shown(target / MATRIX)}")
+    if any(each.result is not None and not_of_these(each.result) for each in done):
+        raise typer.Exit(NOT_OF_THESE)
     if all(each.result is None for each in done):
         raise DataError("nothing could be measured in any of the audits")

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from veilkit.cli.gallery_pictures import Outcome
     from veilkit.gallery import Gallery, Hit, Statement
 
-app = typer.Typer(help="A gallery of protected features: create, add, search, budget, export.", no_args_is_help=True)
+app = typer.Typer(
+    help="A gallery of protected features: create, add, search, budget, export, reconcile.", no_args_is_help=True
+)
 
 REFUSED = 3  # the exit code of an add that did all it could and refused some pictures
 
@@ -48,6 +50,13 @@ Collection = Annotated[str | None, typer.Option(help="Its name on the server.", 
 Source = Annotated[
     Path | None,
     typer.Argument(metavar="[SOURCE]", help="A features file (.npz) or a folder of pictures; without, resume only."),
+]
+Added = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[SOURCE]",
+        help="What was added since that copy, as it was added: a features file (.npz) or a folder of pictures.",
+    ),
 ]
 Labels = Annotated[
     str, typer.Option(help="Who is in a picture, which camera: auto, none, folder, market, pattern:REGEX, csv:FILE.")
@@ -223,7 +232,7 @@ def _printable(value: object) -> str:
 
 @app.command()
 def budget(gallery: Folder, key: KeyFile = None, as_json: AsJson = False) -> None:
-    """Tell what was spent and what is left, and whether ledger and store agree.
+    """Show what was spent and what is left, and whether ledger, store and private list agree.
 
     Exit code: 0 they agree, 3 they do not.
     """
@@ -232,7 +241,7 @@ def budget(gallery: Folder, key: KeyFile = None, as_json: AsJson = False) -> Non
     with Gallery.open(gallery, key=key) as opened:
         told = opened.budget()
     typer.echo(json.dumps(_statement(told), indent=2) if as_json else _text(opened, told))
-    if not told.agree:
+    if told.remedy:
         raise typer.Exit(REFUSED)
 
 
@@ -251,6 +260,8 @@ def _statement(told: Statement) -> dict[str, object]:
         "in_store": told.in_store,
         "missing": told.missing,
         "foreign": told.foreign,
+        "changed": told.changed,
+        "unnamed": told.unnamed,
         "agree": told.agree,
     }
 
@@ -266,7 +277,19 @@ def _text(opened: Gallery, told: Statement) -> str:
         f"in the ledger {told.in_ledger}, in the store {told.in_store}: "
         + ("they agree" if told.agree else f"they DIFFER, {told.missing} missing, {told.foreign} unknown"),
     ]
-    if told.missing:
+    if told.changed:
+        lines.append(f"{told.changed} are stored as other vectors than those in the ledger")
+    if told.foreign or told.changed:
+        lines += [
+            f"What is in the store and was charged to nobody counts in full against every {told.per} it may be of.",
+            f"Restore the latest private files, or run `veilkit gallery reconcile {opened.folder} SOURCE`.",
+        ]
+    if told.unnamed:
+        lines.append(
+            f"{told.unnamed} are missing in the private list: restore its latest copy, or run `veilkit gallery "
+            f"reconcile {opened.folder} SOURCE`"
+        )
+    if told.remedy == "add":
         lines.append(f"`veilkit gallery add {opened.folder}` stores what is missing, at no further cost")
     return "\n".join(lines)
 
@@ -283,3 +306,38 @@ def export(gallery: Folder, destination: Out, key: KeyFile = None) -> None:
     with Gallery.open(gallery, key=key) as opened:
         done = opened.export(destination)
     typer.echo(f"{done.vectors} vectors in {done.destination}")
+
+
+@app.command()
+def reconcile(
+    gallery: Folder,
+    source: Added = None,
+    labels: Labels = "auto",
+    max_pixels: MaxPixels = 50_000_000,
+    key: KeyFile = None,
+) -> None:
+    """After an older copy of the private files was restored: charge what was released since. Nothing is released.
+
+    Exit code: 0 ledger, store and private list agree again, 3 they do not yet.
+    """
+    from veilkit.cli import gallery_pictures as pictures
+    from veilkit.gallery import Gallery
+
+    refused = 0
+    with Gallery.open(gallery, key=key) as opened:
+        if source is None:
+            done = opened.reconcile()
+        elif source.suffix == pictures.FEATURES:
+            done = pictures.reconcile_features(opened, source)
+        else:
+            done, refused = pictures.reconcile_pictures(opened, source, labels=labels, pixels=max_pixels)
+    typer.echo(f"{done.charged} vectors charged that were in the store and not in the ledger")
+    typer.echo(f"{done.named} records entered in the private list, {done.stored} vectors stored again")
+    if refused:
+        typer.echo(f"{refused} pictures could not be read and were left out", err=True)
+    if done.unknown:
+        typer.echo(f"{done.unknown} vectors in the store are still unknown: give their records too", err=True)
+    if done.unnamed:
+        typer.echo(f"{done.unnamed} records are still missing in the private list: give them too", err=True)
+    if not done.done:
+        raise typer.Exit(REFUSED)

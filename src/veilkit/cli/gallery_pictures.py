@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from veilkit.experts import Embedder
-    from veilkit.gallery import Added, Features, Gallery
+    from veilkit.gallery import Added, Features, Gallery, Reconciled
 
 FEATURES = ".npz"
 
@@ -75,7 +76,7 @@ def add_pictures(
     """Add the pictures below a folder. The budget is checked for all of them before the first is looked at."""
     from veilkit.datasets.folder import load_folder
     from veilkit.datasets.times import time_teller
-    from veilkit.errors import DataError, RefusedImage
+    from veilkit.errors import RefusedImage
     from veilkit.media.reading import Limits
     from veilkit.pipeline.embedding import embed_pictures
     from veilkit.progress import Progress
@@ -83,12 +84,7 @@ def add_pictures(
     tell, split, outcome = time_teller(times), load_folder(folder, labels), Outcome()
     people = {record.path: record.identity for record in split.records}
     cameras = {record.path: record.camera for record in split.records}
-    per_person = gallery.facts.per == "person"
-    if per_person and (unknown := sum(person is None for person in people.values())):
-        raise DataError(
-            f"this gallery's budget is per person, but nobody is named for {unknown} of {len(people)} pictures: say "
-            "who is in them with --labels, or leave them out"
-        )
+    _check_named(gallery, list(people.values()))
 
     def known(path: str, content: bytes) -> bool:
         before = gallery.known(path, content)
@@ -97,8 +93,8 @@ def add_pictures(
         return before is True
 
     paths = list(people)
-    gallery.check(records=paths, persons=[people[path] for path in paths])
     outcome.resumed = gallery.resume()
+    gallery.check(records=paths, persons=[people[path] for path in paths])
     # In the order of pseudonyms, which is that of the store: names next to each other are often of one person.
     order = [path for _, path in sorted(zip(gallery.pseudonyms(paths), paths, strict=True))]
     with Progress(len(order), "adding") as progress:
@@ -118,6 +114,47 @@ def add_pictures(
             outcome.refused.update(reason for _, reason in some.refused)
             progress.advance(len(some.paths) + some.kept + len(some.refused), kept=some.kept)
     return outcome
+
+
+def reconcile_features(gallery: Gallery, file: Path) -> Reconciled:
+    """Reconcile a gallery with what a features file holds."""
+    from veilkit.gallery import read_features
+
+    found = read_features(file)
+    return gallery.reconcile(
+        found.features, records=found.records, persons=found.persons, cameras=found.cameras, times=found.times
+    )
+
+
+def reconcile_pictures(gallery: Gallery, folder: Path, *, labels: str, pixels: int) -> tuple[Reconciled, int]:
+    """Reconcile a gallery with the pictures below a folder; the number says how many could not be read."""
+    from veilkit.datasets.folder import load_folder
+    from veilkit.errors import RefusedImage
+    from veilkit.media.reading import Limits, read_bytes, sha256
+
+    people = {record.path: record.identity for record in load_folder(folder, labels).records}
+    _check_named(gallery, list(people.values()))
+    contents: dict[str, bytes] = {}
+    for path in people:
+        try:
+            contents[path] = bytes.fromhex(sha256(read_bytes(folder / path, Limits(pixels=pixels))))
+        except RefusedImage:
+            continue
+    done = gallery.reconcile(
+        records=list(contents), persons=[people[path] for path in contents], contents=list(contents.values())
+    )
+    return done, len(people) - len(contents)
+
+
+def _check_named(gallery: Gallery, people: Sequence[str | None]) -> None:
+    from veilkit.errors import DataError
+
+    unknown = sum(person is None for person in people)
+    if gallery.facts.per == "person" and unknown:
+        raise DataError(
+            f"this gallery's budget is per person, but nobody is named for {unknown} of {len(people)} pictures: say "
+            "who is in them with --labels, or leave them out"
+        )
 
 
 def read_queries(gallery: Gallery, source: Path, expert_name: str | None, pixels: int) -> Features:

@@ -6,6 +6,7 @@ from veilkit.gallery.additions import Features, read_features
 from veilkit.gallery.export import Exported
 from veilkit.gallery.facts import Facts, read_facts
 from veilkit.gallery.gallery import Gallery
+from veilkit.gallery.reconciling import Reconciled
 from veilkit.gallery.statement import Added, Hit, Level, Statement
 from veilkit.gallery.times import milliseconds, time_text
 
@@ -17,6 +18,7 @@ __all__ = [
     "Gallery",
     "Hit",
     "Level",
+    "Reconciled",
     "Statement",
     "milliseconds",
     "read_facts",

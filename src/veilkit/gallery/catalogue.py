@@ -6,16 +6,17 @@ camera and time. An entry that was never charged promises nothing and may be rep
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from veilkit.errors import DestinationError
+from veilkit.errors import DataError, DestinationError
+from veilkit.privacy.database import Database
 
 _PAGE = 500
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS records (
+CREATE TABLE records (
     pseudonym TEXT PRIMARY KEY,
     record BLOB NOT NULL,
     person BLOB,
@@ -24,6 +25,15 @@ CREATE TABLE IF NOT EXISTS records (
     content BLOB NOT NULL
 ) WITHOUT ROWID
 """
+_LOST = (
+    "restore it from a copy; without one, move what is left of it away and run `veilkit gallery reconcile GALLERY "
+    "SOURCE` with everything that was added, which writes a new one and releases nothing"
+)
+_WRONG_ROWS = (
+    "SELECT COUNT(*) FROM records WHERE typeof(pseudonym) != 'text' OR typeof(record) != 'blob' "
+    "OR typeof(person) NOT IN ('blob', 'null') OR typeof(camera) NOT IN ('text', 'null') "
+    "OR typeof(time) NOT IN ('integer', 'null') OR typeof(content) != 'blob'"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +51,22 @@ class Entry:
 class Catalogue:
     """Entries by pseudonym, in SQLite. The ledger's lock guards it: open that first."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, *, new: bool) -> None:
+        """Open `file`; a missing one is an error unless it may be `new`."""
+        if not file.is_file() and not new:
+            raise DataError(f"the gallery's private list {file} is missing: {_LOST}")
+        self._db = Database(file, "private list of a gallery", _LOST)
         try:
-            self._db = sqlite3.connect(file, isolation_level=None)
             file.chmod(0o600)
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=FULL")
-            self._db.execute(_SCHEMA)
-        except (sqlite3.Error, OSError) as error:
+            if new and self._db.empty:
+                self._db.run(_SCHEMA)
+            self._db.check({"records": "table"}, [_WRONG_ROWS])
+        except OSError as error:
+            self.close()
             raise DestinationError(f"the gallery's private list {file} cannot be opened: {error}") from None
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Give the file back."""
@@ -60,25 +77,27 @@ class Catalogue:
         rows = [
             (e.pseudonym, _blob(e.record), _blob(e.person), e.camera, e.time, e.content) for e in entries
         ]  # fmt: skip
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
-            self._db.executemany("INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?, ?)", rows)
-            self._db.execute("COMMIT")
-        except sqlite3.Error as error:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise DestinationError(f"the gallery's private list cannot be written: {error}") from None
+        with self._db.transaction():
+            self._db.run("INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?, ?)", rows)
 
     def get(self, pseudonyms: Sequence[str]) -> dict[str, Entry]:
         """Those of `pseudonyms` that are known."""
         return {entry.pseudonym: entry for entry in self._entries(pseudonyms)}
 
+    def unknown(self, pseudonyms: Sequence[str]) -> list[str]:
+        """Those of `pseudonyms` that are not known."""
+        known = {pseudonym for (pseudonym,) in self._rows("pseudonym", pseudonyms)}
+        return [pseudonym for pseudonym in pseudonyms if pseudonym not in known]
+
     def _entries(self, pseudonyms: Sequence[str]) -> Iterator[Entry]:
+        for pseudonym, record, person, camera, time, content in self._rows("*", pseudonyms):
+            yield Entry(pseudonym, _text(record) or "", _text(person), camera, time, content)
+
+    def _rows(self, columns: str, pseudonyms: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         for start in range(0, len(pseudonyms), _PAGE):
             page = pseudonyms[start : start + _PAGE]
-            query = f"SELECT * FROM records WHERE pseudonym IN ({', '.join('?' * len(page))})"  # noqa: S608
-            for pseudonym, record, person, camera, time, content in self._db.execute(query, page):
-                yield Entry(pseudonym, _text(record) or "", _text(person), camera, time, content)
+            marks = ", ".join("?" * len(page))
+            yield from self._db.ask(f"SELECT {columns} FROM records WHERE pseudonym IN ({marks})", page)  # noqa: S608
 
 
 def _blob(text: str | None) -> bytes | None:

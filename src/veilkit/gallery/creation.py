@@ -7,6 +7,7 @@ import secrets
 from pathlib import Path
 
 from veilkit.errors import ConfigError, DestinationError, UsageError
+from veilkit.gallery.catalogue import Catalogue
 from veilkit.gallery.facts import FACTS, Facts, write_facts
 from veilkit.gallery.milvus import VectorStore, check_url
 from veilkit.gallery.private import gallery_secret, private_file
@@ -66,7 +67,7 @@ def create_gallery(
             raise DestinationError(f"the server has a collection {collection!r} already: choose another name")
         store.make()
     with Ledger(private_file(key_file, name, "ledger"), budget=budget, per=per):
-        pass
+        Catalogue(private_file(key_file, name, "catalogue"), new=True).close()
     write_facts(folder, facts)
     return facts
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from veilkit.errors import DataError, DestinationError
+from veilkit.errors import DataError, DestinationError, VeilkitError
+from veilkit.gallery.milvus import check_url
 from veilkit.lookup import Lookup
-from veilkit.privacy import MECHANISMS, Budget, DisguisePaper, Mechanism, PeprPaper
+from veilkit.privacy import MECHANISMS, Budget, DisguisePaper, Mechanism, PeprPaper, affordable
 
 FACTS = "gallery.json"
 VECTORS = "vectors.db"
+LARGEST_DIMENSION = 32_768  # Milvus' own limit
 _KINDS: Lookup[type[Mechanism]] = Lookup(
     "mechanism", [*MECHANISMS.items(), *((kind.name, kind) for kind in (PeprPaper, DisguisePaper))]
 )
@@ -32,8 +35,8 @@ class Facts(BaseModel):
 
     format: Literal["veilkit gallery 1"] = "veilkit gallery 1"
     veilkit: str
-    gallery: str
-    dimension: int
+    gallery: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+    dimension: Annotated[int, Field(ge=1, le=LARGEST_DIMENSION)]
     expert: str | None = None
     expert_fingerprint: str | None = None
     mechanism: dict[str, Any]
@@ -46,7 +49,7 @@ class Facts(BaseModel):
     budget_delta: float
     key_commitment: str
     url: str | None = None
-    collection: str
+    collection: Annotated[str, Field(pattern=r"^[A-Za-z0-9_]{1,255}$")]
 
     @property
     def budget(self) -> Budget:
@@ -67,7 +70,7 @@ def read_facts(folder: Path) -> Facts:
     """The facts of the gallery in `folder`."""
     file = folder / FACTS
     try:
-        return Facts.model_validate_json(file.read_bytes())
+        facts = Facts.model_validate_json(file.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         raise DataError(
             f"there is no gallery at {folder}, since it holds no {FACTS}: make one with `veilkit gallery create`"
@@ -75,9 +78,29 @@ def read_facts(folder: Path) -> Facts:
     except OSError as error:
         raise DataError(f"the gallery {folder} cannot be read: {error.strerror}") from None
     except ValidationError as error:
-        raise DataError(
-            f"{file} is not a gallery that this version reads ({error.error_count()} wrong fields)"
-        ) from None
+        why = f"{error.error_count()} wrong fields"
+    else:
+        if not (why := contradiction(facts)):
+            return facts
+    raise DataError(
+        f"{file} is not a gallery that this version reads ({why}): restore it from a copy, since what a gallery "
+        "promises is never changed"
+    )
+
+
+def contradiction(facts: Facts) -> str:
+    """What in `facts` cannot be; empty if nothing."""
+    try:
+        mechanism, budget = facts.make_mechanism(), facts.budget
+        if facts.url is not None:
+            check_url(facts.url)
+        wanted = (mechanism.dimension, mechanism.epsilon, mechanism.cost.epsilon, mechanism.cost.delta)
+    except (VeilkitError, TypeError, KeyError, ValueError, ArithmeticError) as error:
+        return f"its mechanism, budget or server is of no use: {type(error).__name__}"
+    stated = (facts.dimension, facts.epsilon_claimed, facts.epsilon_proved, facts.delta)
+    if any(not math.isclose(one, other, rel_tol=1e-9) for one, other in zip(stated, wanted, strict=True)):
+        return "it states other numbers than those of its mechanism"
+    return "" if affordable(mechanism.cost, budget) >= 1 else "its budget allows no release"
 
 
 def write_facts(folder: Path, facts: Facts) -> None:

@@ -12,7 +12,9 @@ import torch
 from torch import Tensor
 
 from veilkit.errors import ConfigError, DataError
+from veilkit.gallery.accounts import make_statement
 from veilkit.gallery.additions import checked_cameras, checked_names, checked_times
+from veilkit.gallery.agreement import compare
 from veilkit.gallery.catalogue import Entry
 from veilkit.gallery.creation import create_gallery
 from veilkit.gallery.export import Exported, write_export
@@ -20,7 +22,8 @@ from veilkit.gallery.facts import Facts, read_facts
 from veilkit.gallery.filters import expression
 from veilkit.gallery.milvus import VectorStore
 from veilkit.gallery.private import Private, key_beside
-from veilkit.gallery.statement import Added, Hit, Statement, levels
+from veilkit.gallery.reconciling import Reconciled, charge_unpaid, merged, name_paid
+from veilkit.gallery.statement import Added, Hit, Statement
 from veilkit.gallery.times import Time, milliseconds
 from veilkit.privacy import Budget, Mechanism, unit
 from veilkit.privacy.ledger import Per
@@ -110,6 +113,7 @@ class Gallery:
         vectors = unit(torch.from_numpy(rows(features, dimension=self.facts.dimension)).float())
         entries = self._entries(vectors, records, persons, cameras, times, contents)
         resumed = self.resume()
+        private.refuse_unnamed([entry.pseudonym for entry in entries])
         places = self._new(entries)
         new = [entries[place] for place in places]
         self.check(records=[entry.record for entry in new], persons=[entry.person for entry in new])
@@ -121,6 +125,8 @@ class Gallery:
             part = places[start : start + BATCH]
             batch = [entries[place] for place in part]
             names = [entry.pseudonym for entry in batch]
+            if self.facts.url:  # a file is locked, but to a server somebody else may be adding
+                self._refuse_held(names)
             private.catalogue.put(batch)
             released = private.ledger.release(
                 self.mechanism, vectors[part], records=names, persons=self._charged([entry.person for entry in batch])
@@ -136,24 +142,25 @@ class Gallery:
         if not records:
             return
         names = [private.pseudonym(str(name)) for name in checked_names("record", records, len(records))]
+        private.refuse_unnamed(names)
         private.ledger.check(self.mechanism, records=names, persons=self._charged(self._persons(persons, len(names))))
 
     def resume(self) -> int:
-        """Store what an add that was stopped has paid for; returns how many there were."""
+        """Store what an add that was stopped has paid for; returns how many there were.
+
+        An error where the store holds what the ledger does not know of; see `reconcile`.
+        """
         if self._in_order:
             return 0
         private = self._owner()
         self._store.make()
-        names = private.released()
-        missing: list[str] = []
-        if self._store.count() != len(names):
-            held = self._store.held(names)
-            missing = [name for name in names if name not in held]
+        found = compare(private, self._store, self.mechanism, vectors=False)
+        found.refuse_unpaid()
+        missing = found.missing
+        private.refuse_unnamed(missing)
         for start in range(0, len(missing), BATCH):
             part = missing[start : start + BATCH]
             known = private.catalogue.get(part)
-            if len(known) != len(part):
-                raise DataError("the gallery's list lacks records that its ledger has: restore both from a copy")
             paid = private.ledger.released(self.mechanism, part)
             self._upsert([known[name] for name in part], np.stack([paid[name] for name in part]))
         self._in_order = True
@@ -197,27 +204,50 @@ class Gallery:
         name = private.pseudonym(record)
         if not private.ledger.released(self.mechanism, [name]):
             return None
-        return private.catalogue.get([name])[name].content == private.content(content)
+        entry = private.catalogue.get([name]).get(name)
+        if entry is None:
+            private.refuse_unnamed([name])
+        return entry is not None and entry.content == private.content(content)
 
     def budget(self) -> Statement:
         """What was spent, and whether ledger and store agree."""
         private = self._owner()
-        names = private.released()
-        cost, budget = self.mechanism.cost, self.facts.budget
-        stored = self._store.count() if self._store.exists() else 0
-        held = len(self._store.held(names)) if stored else 0
-        return Statement(
-            per=self.facts.per,
-            budget=budget,
-            epsilon_claimed=self.facts.epsilon_claimed,
-            epsilon_proved=self.facts.epsilon_proved,
-            worst=private.ledger.worst(),
-            levels=levels((entry.charged for entry in private.ledger.entries()), cost, budget),
-            in_ledger=len(names),
-            in_store=stored,
-            missing=len(names) - held,
-            foreign=stored - held,
-        )
+        found = compare(private, self._store, self.mechanism, vectors=True)
+        return make_statement(private, self.facts, self.mechanism, found)
+
+    def reconcile(
+        self,
+        features: Tensor | None = None,
+        *,
+        records: Sequence[str] = (),
+        persons: Sequence[str | None] | None = None,
+        cameras: Sequence[str | None] | None = None,
+        times: Sequence[Time | None] | None = None,
+        contents: Sequence[bytes] | None = None,
+    ) -> Reconciled:
+        """After older private files were restored: charge what the store holds and the ledger does not know of.
+
+        The arguments are those of `add`, of whatever was added since that copy: pseudonyms are keyed, so each record
+        is recognised in the store, charged and noted in the private list. Nothing is released. Charges may exceed the
+        budget, since what is out cannot be taken back. Without arguments, what the private list still knows is
+        charged, and everything where budgets are per record.
+        """
+        private = self._owner(renew=True)
+        self._store.make()
+        given: dict[str, Entry] = {}
+        if records:
+            if features is not None:
+                features = unit(torch.from_numpy(rows(features, dimension=self.facts.dimension)).float())
+            given = merged(private, self._store, self._entries(features, records, persons, cameras, times, contents))
+        charged = charge_unpaid(private, self._store, self.mechanism, given)
+        named = name_paid(private, self._store, given)
+        found = compare(private, self._store, self.mechanism, vectors=False)
+        unnamed = len(private.catalogue.unknown(found.paid))
+        stored = 0
+        if not found.foreign and not private.catalogue.unknown(found.missing):
+            stored = self.resume()
+        self._changed = True
+        return Reconciled(charged, named, stored, found.foreign, unnamed)
 
     def export(self, destination: Path | str) -> Exported:
         """Write what was released, for others to audit: features.npz and manifest.json in a new folder."""
@@ -225,15 +255,15 @@ class Gallery:
         if not statement.agree:
             raise DataError(
                 f"the ledger has {statement.in_ledger} vectors and the store {statement.in_store} "
-                f"({statement.missing} missing, {statement.foreign} unknown): `veilkit gallery add` without a source "
-                "stores what is missing"
+                f"({statement.missing} missing, {statement.foreign} unknown, {statement.changed} other vectors): "
+                f"`veilkit gallery {statement.remedy}`, then export"
             )
         return write_export(Path(destination), self.facts, statement, self._owner().released(), self._store)
 
-    def _owner(self) -> Private:
+    def _owner(self, *, renew: bool = False) -> Private:
         """The owner's side, opened when first needed."""
         if self._private is None:
-            self._private = Private(self.key_file, self.facts)
+            self._private = Private(self.key_file, self.facts, renew=renew)
         return self._private
 
     def _persons(self, persons: Sequence[str | None] | None, count: int) -> Sequence[str | None]:
@@ -245,7 +275,7 @@ class Gallery:
 
     def _entries(
         self,
-        vectors: Tensor,
+        vectors: Tensor | None,
         records: Sequence[str],
         persons: Sequence[str | None] | None,
         cameras: Sequence[str | None] | None,
@@ -253,9 +283,9 @@ class Gallery:
         contents: Sequence[bytes] | None,
     ) -> list[Entry]:
         """What is to be noted of each record."""
-        private, count = self._owner(), len(vectors)
+        private, count = self._owner(), len(records if vectors is None else vectors)
         if contents is None:
-            contents = [row.tobytes() for row in vectors.numpy()]
+            contents = [] if vectors is None else [row.tobytes() for row in vectors.numpy()]
         if len(contents) != count:
             raise DataError(f"expected one content for each of {count} features, but got {len(contents)}")
         return [
@@ -289,6 +319,13 @@ class Gallery:
                 "changed a new name"
             )
         return new
+
+    def _refuse_held(self, names: Sequence[str]) -> None:
+        if out := len(self._store.held(names)):
+            raise DataError(
+                f"{out} vectors that are about to be released have come into the store meanwhile: another copy of "
+                "the private files must be in use; nothing more was added: see `veilkit gallery budget`"
+            )
 
     def _charged(self, persons: Sequence[str | None]) -> list[str] | None:
         """Who is charged, as the ledger calls them."""

@@ -134,6 +134,17 @@ class VectorStore:
             found = self._client.query(self._collection, output_fields=["count(*)"], timeout=_PATIENCE)
         return int(found[0]["count(*)"])
 
+    def names(self) -> list[str]:
+        """The pseudonyms of all that is stored, in their order."""
+        self._load()
+        found: list[str] = []
+        with self._told("listing"):
+            rows = self._client.query_iterator(self._collection, batch_size=_PAGE, output_fields=[_PSEUDONYM])
+            while page := rows.next():
+                found += [row[_PSEUDONYM] for row in page]
+            rows.close()
+        return sorted(found)
+
     def held(self, pseudonyms: Sequence[str]) -> set[str]:
         """Those of `pseudonyms` that are stored."""
         return {row[_PSEUDONYM] for row in self._rows(pseudonyms, [_PSEUDONYM])}

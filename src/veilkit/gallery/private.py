@@ -8,7 +8,7 @@ from pathlib import Path
 
 from veilkit.errors import DataError, KeyFileError
 from veilkit.gallery.catalogue import Catalogue
-from veilkit.gallery.facts import Facts
+from veilkit.gallery.facts import FACTS, Facts
 from veilkit.key import Key, read_key
 from veilkit.privacy import Ledger
 from veilkit.rng import Randomness
@@ -32,22 +32,34 @@ def private_file(key_file: Path, gallery: str, kind: str) -> Path:
 class Private:
     """Key, ledger and catalogue of one gallery, opened on creation; one process at a time may hold them."""
 
-    def __init__(self, key_file: Path, facts: Facts) -> None:
+    def __init__(self, key_file: Path, facts: Facts, *, renew: bool = False) -> None:
+        """renew: whether a lost catalogue may be begun anew, by what fills it again."""
         self._secret = gallery_secret(read_key(key_file), facts.gallery)
         if self._secret.tag("commitment").hex() != facts.key_commitment:
             raise KeyFileError(f"{key_file} is not the key of this gallery: name the one it was made with")
         books = private_file(key_file, facts.gallery, "ledger")
-        if not books.is_file():
+        if not books.is_file() or not books.stat().st_size:
             raise DataError(
-                f"the gallery's ledger {books} is not there: restore it from a copy, since without it nobody knows "
-                "what has been spent"
+                f"the gallery's ledger {books} is missing or empty: restore it from a copy, since without it nobody "
+                "knows what has been spent"
             )
         self.ledger = Ledger(books).__enter__()
         try:
-            self.catalogue = Catalogue(private_file(key_file, facts.gallery, "catalogue"))
+            self._check_promise(facts)
+            new = renew or not len(self.ledger)
+            self.catalogue = Catalogue(private_file(key_file, facts.gallery, "catalogue"), new=new)
         except BaseException:
             self.ledger.__exit__(None, None, None)
             raise
+
+    def _check_promise(self, facts: Facts) -> None:
+        """Refuse a ledger of another budget or mechanism than gallery.json states."""
+        same = (self.ledger.budget, self.ledger.per) == (facts.budget, facts.per)
+        if not same or not self.ledger.only(facts.make_mechanism()):
+            raise DataError(
+                f"the ledger {self.ledger.file} was kept under another budget or mechanism than {FACTS} states: one "
+                "of the two was altered; restore it from a copy"
+            )
 
     def close(self) -> None:
         """Give the files back."""
@@ -68,7 +80,16 @@ class Private:
 
     def released(self) -> list[str]:
         """The pseudonyms of all that was paid for, in their order."""
-        return [entry.record for entry in self.ledger.entries()]
+        return list(dict.fromkeys(entry.record for entry in self.ledger.entries()))
+
+    def refuse_unnamed(self, pseudonyms: Sequence[str]) -> None:
+        """Raise DataError where some are paid for and missing in the catalogue: who can tell what they were?"""
+        if count := len(self.ledger.owners(self.catalogue.unknown(pseudonyms))):
+            raise DataError(
+                f"{count} of these records are paid for, but missing in the gallery's private list, which is most "
+                "likely an older copy. Restore the latest; without one, `veilkit gallery reconcile GALLERY SOURCE` "
+                "enters them again, SOURCE being what was added since that copy"
+            )
 
     def names(self, pseudonyms: Sequence[str]) -> dict[str, str]:
         """The records behind those of `pseudonyms` that are known."""

@@ -31,7 +31,7 @@ class Added:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """All who have lost the same: `count` records or people of `releases` each, `epsilon` spent and `left`."""
+    """All who were charged for as many `releases`: `count` records or people, `epsilon` spent and `left`."""
 
     releases: int
     count: int
@@ -39,11 +39,14 @@ class Level:
     left: float
 
 
-def levels(charged: Iterable[str], cost: Cost, budget: Budget) -> tuple[Level, ...]:
-    """Who has lost how much, those with most releases first. charged: for each release whose budget it was."""
+def levels(charged: Iterable[str], cost: Cost, budget: Budget, *, unpaid: int = 0) -> tuple[Level, ...]:
+    """Who has lost how much, those with most releases first.
+
+    charged: for each release whose budget it was. unpaid: how many more may be anybody's.
+    """
     found = []
     for releases, count in sorted(Counter(Counter(charged).values()).items(), reverse=True):
-        spent = composed_epsilon({cost: releases}, delta=budget.delta)
+        spent = composed_epsilon({cost: releases + unpaid}, delta=budget.delta)
         found.append(Level(releases, count, spent, max(budget.epsilon - spent, 0.0)))
     return tuple(found)
 
@@ -52,9 +55,12 @@ def levels(charged: Iterable[str], cost: Cost, budget: Budget) -> tuple[Level, .
 class Statement:
     """What was spent, and whether books and vectors agree.
 
-    epsilon_claimed, epsilon_proved: of each vector by itself. worst: the record or person (by pseudonym) who has lost
-    most. in_ledger, in_store: how many vectors were paid for, and how many the store holds. missing: paid for and not
-    stored (an add was stopped). foreign: stored and not paid for.
+    epsilon_claimed, epsilon_proved: of each vector by itself. worst: the record or person (by pseudonym) who was
+    charged most. spent: the most that anybody can have lost, all releases composed: what is out and was charged to
+    nobody counts against everybody whose it may be. in_ledger, in_store: how many vectors were paid for, and how many
+    the store holds. missing: paid for and not stored (an add was stopped). foreign: stored and not paid for (an older
+    ledger was restored). changed: stored as another vector than the one paid for. unnamed: paid for and not in the
+    private list.
     """
 
     per: str
@@ -62,18 +68,23 @@ class Statement:
     epsilon_claimed: float
     epsilon_proved: float
     worst: Spent | None
+    spent: float
     levels: tuple[Level, ...]
     in_ledger: int
     in_store: int
     missing: int
     foreign: int
-
-    @property
-    def spent(self) -> float:
-        """The most that anybody has lost, all releases composed."""
-        return 0.0 if self.worst is None else self.worst.epsilon
+    changed: int = 0
+    unnamed: int = 0
 
     @property
     def agree(self) -> bool:
         """Whether the store holds exactly what was paid for."""
-        return not self.missing and not self.foreign
+        return not self.missing and not self.foreign and not self.changed
+
+    @property
+    def remedy(self) -> str | None:
+        """The command of `veilkit gallery` that mends what does not agree, if anything."""
+        if self.foreign or self.changed or self.unnamed:
+            return "reconcile"
+        return "add" if self.missing else None

@@ -99,7 +99,7 @@ def known_manifest(protected: Path) -> tuple[Manifest | None, tuple[str, ...]]:
     """The manifest of a release, and what is to be told: another tool's file of that name is no manifest of ours."""
     try:
         return read_manifest(protected), ()
-    except DataError:
+    except (DataError, OSError):
         return None, (
             "manifest.json is not one that this version reads: the folder is treated as any other, and what the file "
             "says of keys and names is not used",

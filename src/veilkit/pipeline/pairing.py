@@ -27,11 +27,15 @@ HOW_TEXT: dict[How, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """pairs: (path of the original, of the protected picture), sorted; how they were found; what is to be told."""
+    """pairs: (path of the original, of the protected picture), sorted; how they were found; what is to be told.
+
+    left: protected pictures without an original.
+    """
 
     pairs: tuple[tuple[str, str], ...]
     how: How
     notes: tuple[str, ...] = field(default=())
+    left: int = 0
 
 
 KNOWN_WORDS = frozenset(
@@ -68,14 +72,19 @@ def pair(
         found, how = hashes(), "hash"
     told = list(notes)
     if not found:
-        return Pairing((), "nothing", tuple(told))
+        return Pairing((), "nothing", tuple(told), len(protected))
     if lonely := len(originals) - len(found):
         have = "has no protected picture and is" if lonely == 1 else "have no protected picture and are"
         told.append(f"{lonely} of {len(originals)} originals {have} left out")
     if extra := len(protected) - len(set(found.values())):
         belong = "belongs to no original and is" if extra == 1 else "belong to no original and are"
         told.append(f"{extra} of {len(protected)} protected pictures {belong} left out")
-    return Pairing(tuple(sorted(found.items(), key=lambda each: os.fsencode(each[0]))), how, tuple(told))
+    return Pairing(tuple(sorted(found.items(), key=lambda each: os.fsencode(each[0]))), how, tuple(told), extra)
+
+
+def swapped(originals: Sequence[str], protected: Sequence[str]) -> bool:
+    """Whether the names of the originals are those of the protected pictures with a word added, not the reverse."""
+    return bool(_by_word(protected, originals))
 
 
 def choose_key(
@@ -116,7 +125,8 @@ def _fits(key: Key, manifest: Manifest) -> bool:
     """Whether the release was made with this key or seed."""
     if manifest.seed is not None:
         return key.seed == manifest.seed
-    return manifest.key_commitment is not None and key.matches(manifest.key_commitment)
+    said = manifest.key_commitment
+    return said is not None and said.isascii() and key.matches(said)
 
 
 def _by_path(originals: Sequence[str], protected: Sequence[str]) -> dict[str, str]:

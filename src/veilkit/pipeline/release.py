@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from veilkit.configs import differing
 from veilkit.errors import DestinationError
 from veilkit.key import Key
 from veilkit.media.writing import Format, write_atomically
@@ -46,20 +48,41 @@ def open_release(wanted: Wanted, places: Places, ledger: Ledger) -> None:
         held = set(places.destination.iterdir()) if places.destination.exists() else set()
         empty = held <= {places.scratch}
         if not empty and before != facts:
-            different = sorted(name for name in facts if before.get(name) != facts[name])
-            what = (
-                f"a release with another {', '.join(different)}" if before else "files that are not of this release"
-            )
+            what = f"a release with {_others(ledger.about(), facts, wanted)}" if before else (
+                "files that are not of this release"
+            )  # fmt: skip
             raise DestinationError(f"{places.destination} holds {what}: choose a new or empty folder")
         check_sealed(places.sealed, ledger, wanted.recipients, same=before == facts)
         if before != facts:
             ledger.clear()
-        ledger.describe(**facts)  # before anything is in the folder: a kill in between must not block a resume
+        ledger.describe(
+            **facts, settings=json.dumps(wanted.method.public_config())
+        )  # before anything is in the folder: a kill in between must not block a resume
         places.scratch.mkdir(parents=True, exist_ok=True)
         for leftover in places.scratch.iterdir():
             leftover.unlink(missing_ok=True)
     except OSError as error:
         raise DestinationError(f"{places.destination} cannot be written: {error.strerror}") from None
+
+
+def _others(about: Mapping[str, str], facts: Mapping[str, str], wanted: Wanted) -> str:
+    """In words what a release in the way has other than the one that is wanted: of its method, which settings."""
+    found = []
+    for name in sorted(name for name in facts if about.get(name) != facts[name]):
+        there, here = about.get(name, "").partition(":")[0], wanted.method.name
+        if name != "method":
+            found.append(f"another {name}")
+        elif there != here:
+            found.append(f"another method ({there} there, {here} here)")
+        else:
+            try:
+                before = json.loads(about.get("settings", "{}"))
+            except ValueError:
+                before = {}
+            settings = differing(before, json.loads(json.dumps(wanted.method.public_config()))) if before else {}
+            which = "; ".join(f"{key}: {one} there, {two} here" for key, (one, two) in settings.items())
+            found.append(f"other settings of {here}" + (f" ({which})" if which else " or another model"))
+    return ", ".join(found)
 
 
 def close_release(wanted: Wanted, places: Places, ledger: Ledger, secret: Key) -> None:

@@ -8,11 +8,12 @@ vector is handed out, so that a crash can neither lose a charge nor charge twice
 from __future__ import annotations
 
 import datetime
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self, TypeAlias
+from typing import Literal, Self, TypeAlias, get_args
 
 import numpy as np
 import torch
@@ -30,6 +31,7 @@ from veilkit.types import Guarantee, Level
 
 Per: TypeAlias = Literal["record", "person"]
 _FORMAT = "veilkit privacy ledger 1"
+_AGAIN = re.compile(r"^again \d+: ")
 
 
 class Ledger:
@@ -61,8 +63,7 @@ class Ledger:
             held = self._store.about
             if held.get("format") != _FORMAT:
                 raise DestinationError(f"{self.file} is no privacy ledger of this version: choose another file")
-            self.budget = Budget(epsilon=float(held["epsilon"]), delta=float(held["delta"]))
-            self.per: Per = "person" if held["per"] == "person" else "record"
+            self.budget, self.per = self._promise(held)
             if (budget or self.budget) != self.budget or (per or self.per) != self.per:
                 raise ConfigError(
                     f"this ledger has a budget of {_pair(self.budget)} per {self.per}, but was opened with "
@@ -107,6 +108,37 @@ class Ledger:
                 held |= {record: blob for record, _, blob in made}
         return torch.from_numpy(np.stack([np.frombuffer(held[record], dtype="<f4") for record in records]))
 
+    def adopt(
+        self,
+        mechanism: Mechanism,
+        vectors: NDArray[np.float32],
+        *,
+        records: Sequence[str],
+        persons: Sequence[str] | None = None,
+    ) -> int:
+        """Charge for vectors (N, D) that are out already, as found where they were published; returns how many.
+
+        For a ledger restored from an older copy. Vectors that it knows of cost nothing; another vector of a known
+        record is another release. They are charged past the budget too: what is out cannot be taken back.
+        """
+        if vectors.shape != (len(vectors), mechanism.dimension) or not np.isfinite(vectors).all():
+            raise DataError(f"expected finite vectors of {mechanism.dimension}, but what was found published is not")
+        owners = self._owners(len(vectors), records, persons)
+        wanted = dict(zip(records, np.ascontiguousarray(vectors, dtype="<f4"), strict=True))
+        now, charged, times = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), 0, 0
+        with self._store.transaction():
+            self._known(mechanism, owners)
+            while wanted:
+                number = self._store.number(again(self._description(mechanism), times), self._cost(mechanism))
+                held = self._store.vectors(number, list(wanted))
+                new = [(name, owners[name], row.tobytes()) for name, row in wanted.items() if name not in held]
+                self._store.add(number, now, new)
+                charged, times = charged + len(new), times + 1
+                wanted = {
+                    name: row for name, row in wanted.items() if held.get(name, b"") not in (b"", row.tobytes())
+                }
+        return charged
+
     def check(self, mechanism: Mechanism, *, records: Sequence[str], persons: Sequence[str] | None = None) -> None:
         """Raise what `release` would raise of these records, BudgetError above all; nothing is released or charged.
 
@@ -124,8 +156,17 @@ class Ledger:
         """The vectors (D,) of those of `records` that this mechanism has released: paid for, so they cost nothing."""
         with self._store.transaction():
             number = self._store.number(self._description(mechanism), self._cost(mechanism))
-            held = self._store.vectors(number, records)
+            held = self._vectors(mechanism, number, records)
         return {record: np.frombuffer(blob, dtype="<f4") for record, blob in held.items()}
+
+    def owners(self, records: Sequence[str]) -> dict[str, str]:
+        """Who was charged for those of `records` that were released."""
+        return self._store.owners(records)
+
+    def only(self, mechanism: Mechanism) -> bool:
+        """Whether nothing was released by any other mechanism."""
+        own = self._description(mechanism)
+        return all(_AGAIN.sub("", description) == own for description in self._store.descriptions())
 
     def spent(self, key: str) -> Spent:
         """What one record or person has lost so far: nothing for one that is not known."""
@@ -167,7 +208,24 @@ class Ledger:
             if owner != owners[record]:
                 raise DataError("a record was released before as another person's: a record belongs to one")
         number = self._store.number(self._description(mechanism), self._cost(mechanism))
-        return number, self._store.vectors(number, names)
+        return number, self._vectors(mechanism, number, names)
+
+    def _vectors(self, mechanism: Mechanism, number: int, records: Sequence[str]) -> dict[str, bytes]:
+        held = self._store.vectors(number, records)
+        if any(len(blob) != 4 * mechanism.dimension for blob in held.values()):
+            raise self._store.damaged(f"it holds vectors that are not of {mechanism.dimension} numbers")
+        return held
+
+    def _promise(self, held: Mapping[str, str]) -> tuple[Budget, Per]:
+        """The budget of a ledger, and what it belongs to."""
+        try:
+            budget = Budget(epsilon=float(held["epsilon"]), delta=float(held["delta"]))
+        except (KeyError, ValueError, ConfigError):
+            raise self._store.damaged("it holds no budget") from None
+        for per in get_args(Per):
+            if held.get("per") == per:
+                return budget, per
+        raise self._store.damaged("it does not say what its budget belongs to")
 
     def _owners(self, count: int, records: Sequence[str], persons: Sequence[str] | None) -> dict[str, str]:
         """For each record whose budget it is charged to."""
@@ -205,6 +263,15 @@ class Ledger:
                 f"at {each}; nothing was released: release fewer, or under a smaller epsilon",
                 tuple(key for _, _, key in over),
             )
+
+
+def again(description: str, times: int) -> str:
+    """A mechanism as the ledger names it where it has released another vector of a record before, so many times.
+
+    >>> again("privunit", 0), again("privunit", 1)
+    ('privunit', 'again 1: privunit')
+    """
+    return f"again {times}: {description}" if times else description
 
 
 def _pair(budget: Budget) -> str:

@@ -1,24 +1,25 @@
 """The file under a ledger: SQLite, because it must survive a kill at any moment; one process at a time writes it.
 
-`synchronous=FULL`, unlike in files that can be made again: a charge must survive a power cut as well.
+It is checked as a whole when it is opened: what a damaged ledger says may be less than what was spent.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
-import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from veilkit.errors import ConfigError, DestinationError
+from veilkit.errors import ConfigError, DataError, DestinationError
 from veilkit.privacy.cost import Cost
+from veilkit.privacy.database import Database
 from veilkit.privacy.statement import Entry
 
 _PAGE = 500  # keys asked for at once; SQLite allows 32,766 parameters at most
+_LOST = "restore it from a copy, since a new one would not know what has been spent"
 _SCHEMA = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE mechanisms (
@@ -38,6 +39,15 @@ CREATE TABLE releases (
 ) WITHOUT ROWID;
 CREATE INDEX by_charged ON releases (charged, mechanism);
 """
+_OBJECTS = {"about": "table", "mechanisms": "table", "releases": "table", "by_charged": "index"}
+_WRONG_ROWS = (
+    "SELECT COUNT(*) FROM about WHERE typeof(name) != 'text' OR typeof(value) != 'text'",
+    "SELECT COUNT(*) FROM mechanisms WHERE typeof(description) != 'text' "
+    "OR typeof(epsilon) != 'real' OR epsilon <= 0 OR typeof(delta) != 'real' OR NOT delta BETWEEN 0 AND 1 "
+    "OR typeof(multiplier) NOT IN ('real', 'null') OR multiplier <= 0",
+    "SELECT COUNT(*) FROM releases WHERE typeof(record) != 'text' OR typeof(charged) != 'text' "
+    "OR typeof(at) != 'text' OR typeof(vector) != 'blob' OR mechanism NOT IN (SELECT id FROM mechanisms)",
+)
 
 
 class Store:
@@ -60,53 +70,52 @@ class Store:
         except BlockingIOError:
             os.close(self._lock)
             raise DestinationError("another process holds this ledger: wait for it, or stop it first") from None
-        self._db = sqlite3.connect(file, isolation_level=None)
         try:
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=FULL")
-            if facts is not None and not self._db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
-                self._db.executescript("BEGIN IMMEDIATE;" + _SCHEMA)
-                self._db.executemany("INSERT INTO about VALUES (?, ?)", facts.items())
-                self._db.execute("COMMIT")
-            self.about: dict[str, str] = dict(self._db.execute("SELECT name, value FROM about"))
-        except sqlite3.DatabaseError:
+            self._db = Database(file, "ledger", _LOST)
+        except BaseException:
+            os.close(self._lock)
+            raise
+        try:
+            if facts is not None and self._db.empty:
+                with self._db.transaction():
+                    for statement in _SCHEMA.split(";")[:-1]:
+                        self._db.run(statement)
+                    self._db.run("INSERT INTO about VALUES (?, ?)", facts.items())
+            self._db.check(_OBJECTS, _WRONG_ROWS)
+            self.about: dict[str, str] = dict(self._db.ask("SELECT name, value FROM about"))
+        except BaseException:
             self.close()
-            raise DestinationError(
-                f"{file} is no ledger, or is damaged: restore it from a copy, since a new one would not know what "
-                "has been spent"
-            ) from None
+            raise
 
     def close(self) -> None:
         """Give the file back."""
         self._db.close()
         os.close(self._lock)  # only now: closing it drops SQLite's own locks on the file as well
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self) -> AbstractContextManager[None]:
         """All that is done inside is kept, or none of it."""
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._db.execute("COMMIT")
-        except BaseException as error:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            if isinstance(error, sqlite3.OperationalError):
-                raise DestinationError(f"the ledger cannot be written; nothing was released: {error}") from None
-            raise
+        return self._db.transaction()
+
+    def damaged(self, why: str) -> DataError:
+        """The error for a ledger that cannot be relied on."""
+        return self._db.damaged(why)
 
     def number(self, description: str, cost: Cost) -> int:
         """The number of a mechanism in this file."""
-        self._db.execute(
+        self._db.run(
             "INSERT OR IGNORE INTO mechanisms (description, epsilon, delta, multiplier) VALUES (?, ?, ?, ?)",
-            (description, cost.epsilon, cost.delta, cost.multiplier),
+            [(description, cost.epsilon, cost.delta, cost.multiplier)],
         )
-        found = self._db.execute("SELECT id FROM mechanisms WHERE description = ?", (description,))
-        return int(found.fetchone()[0])
+        return int(next(self._db.ask("SELECT id FROM mechanisms WHERE description = ?", (description,)))[0])
+
+    def descriptions(self) -> list[str]:
+        """The mechanisms that anything was released by."""
+        rows = self._db.ask("SELECT description FROM mechanisms WHERE id IN (SELECT mechanism FROM releases)")
+        return [description for (description,) in rows]
 
     def add(self, mechanism: int, at: str, rows: Iterable[tuple[str, str, bytes]]) -> None:
         """Charge for releases: of each the record, who is charged, and the vector."""
-        self._db.executemany(
+        self._db.run(
             "INSERT INTO releases (mechanism, at, record, charged, vector) VALUES (?, ?, ?, ?, ?)",
             ((mechanism, at, *row) for row in rows),
         )
@@ -138,7 +147,7 @@ class Store:
         found: dict[tuple[tuple[int, int], ...], str] = {}
         history: list[tuple[int, int]] = []
         last = None
-        rows = self._db.execute("SELECT charged, mechanism, COUNT(*) FROM releases GROUP BY 1, 2 ORDER BY 1, 2")
+        rows = self._db.ask("SELECT charged, mechanism, COUNT(*) FROM releases GROUP BY 1, 2 ORDER BY 1, 2")
         for key, mechanism, count in rows:
             if last is not None and key != last:
                 found.setdefault(tuple(history), last)
@@ -151,7 +160,7 @@ class Store:
 
     def entries(self, key: str | None) -> Iterator[Entry]:
         """Releases in the order of their names."""
-        rows = self._db.execute(
+        rows = self._db.ask(
             "SELECT record, charged, at, description, epsilon, delta, multiplier FROM releases "
             "JOIN mechanisms ON id = mechanism WHERE ? IS NULL OR charged = ? ORDER BY record, mechanism",
             (key, key),
@@ -161,9 +170,9 @@ class Store:
 
     def count(self) -> int:
         """How many releases there are."""
-        return int(self._db.execute("SELECT COUNT(*) FROM releases").fetchone()[0])
+        return int(next(self._db.ask("SELECT COUNT(*) FROM releases"))[0])
 
     def _paged(self, query: str, keys: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         for start in range(0, len(keys), _PAGE):
             page = keys[start : start + _PAGE]
-            yield from self._db.execute(query.format(", ".join("?" * len(page))), page)
+            yield from self._db.ask(query.format(", ".join("?" * len(page))), page)

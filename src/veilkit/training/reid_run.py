@@ -12,6 +12,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from torch import Tensor, nn
 
 from veilkit.checkpoint import load_checkpoint, load_weights, save_checkpoint
@@ -24,11 +25,36 @@ from veilkit.networks.losses import Centres, weighted_regularised_triplet
 from veilkit.networks.reid import REID_KIND, ReidNetwork, ReidNetworkConfig, channels_last
 from veilkit.rng import Randomness
 from veilkit.training.pixels import read_pixels
-from veilkit.training.projection import project
 from veilkit.training.reid_config import ReidConfig
+from veilkit.training.retrieval import embed_pixels
 from veilkit.training.schedule import Schedule
 from veilkit.training.state import MovingAverage, of_prefix, pack_optimizer, unpack_optimizer, with_prefix
 from veilkit.types import Split
+
+
+def discriminant(features: Tensor, people: Tensor, count: int, shrinkage: float) -> tuple[Tensor, Tensor]:
+    """Weight (count, D) and bias (count,) of the projection fitted to features (N, D) of people (N,).
+
+    The projected features have mean 0 over the images and, apart from shrinkage, covariance 1 within a person.
+    No more than D directions, and one less than there are people, can be found; a larger `count` gets so many.
+    """
+    classes = len(torch.unique(people))
+    if classes < 2 or classes == len(people):
+        raise DataError(f"expected several images of at least two people, but got {len(people)} of {classes}")
+    count = min(count, features.shape[1], classes - 1)
+    analysis = LinearDiscriminantAnalysis(solver="eigen", shrinkage=shrinkage, n_components=count)
+    analysis.fit(features.double().numpy(), people.numpy())
+    weight = torch.from_numpy(analysis.scalings_[:, :count].T.copy()).float()
+    return weight, -weight @ features.mean(0)
+
+
+def project(network: ReidNetwork, pixels: Tensor, people: Tensor, count: int, shrinkage: float) -> ReidNetwork:
+    """`network` with the projection that its features of these pictures, and of their mirror images, ask for."""
+    features = torch.cat(
+        [embed_pixels(network, pixels, flip=False), embed_pixels(network, pixels.flip(3), flip=False)]
+    )
+    return network.projected(*discriminant(features, people.repeat(2), count, shrinkage))
+
 
 STATE_KIND = "reid-training"
 

@@ -73,7 +73,7 @@ def test_a_decoder_comes_nearer_than_the_mean_to_people_it_never_saw() -> None:
 
 def test_an_expert_without_a_gradient_cannot_be_matched() -> None:
     evidence = run_gated(FeatureMatching, learned_target(authorised=load_expert("histogram")))
-    assert "no gradient" in evidence.reason
+    assert "no gradient" in evidence.why_missing
 
 
 def test_matching_attacks_as_many_as_the_budget_allows() -> None:
@@ -120,6 +120,6 @@ def test_pairs_without_their_released_features_teach_nothing() -> None:
     pairs = Pairs(raw, raw, people() + 1000)
     clean = COLOURS.embed(drawn()[0]).numpy()
     evidence = run_gated(reconstruct, learned_target(features=clean, clean_features=clean, pairs=pairs))
-    assert "what was released" in evidence.reason
+    assert "what was released" in evidence.why_missing
     with pytest.raises(DataError, match="masks and features"):
         Pairs(raw, raw, people(), features=clean[:3])

@@ -88,7 +88,7 @@ def test_an_attacker_who_hardly_learned_is_invalid() -> None:
     target = learned_target(mapped(drawn()[0]), budget=Budget(updates=20, pictures=200, batch=8))
     slow = RecoveryConfig(8, 2, Learning(rate=1e-5, watched=0.2))
     evidence = run_gated(lambda: Recovery(slow), target)
-    assert any("is possible" in reason for reason in evidence.invalid)
+    assert any("is possible" in str(reason) for reason in evidence.invalid)
 
 
 def test_a_falling_loss_is_no_excuse_for_what_was_found() -> None:
@@ -109,9 +109,9 @@ def test_early_stopping_spends_less() -> None:
 
 
 def test_without_a_budget_or_enough_people_it_does_not_apply() -> None:
-    assert "no budget given" in run_gated(Recovery, learned_target(budget=None)).reason
+    assert "no budget given" in run_gated(Recovery, learned_target(budget=None)).why_missing
     few = run_gated(Recovery, learned_target().only(np.arange(8)))
     assert not few.applicable
-    assert "to learn from there are 2 people" in few.reason
+    assert "to learn from there are 2 people" in few.why_missing
     with pytest.raises(ConfigError, match="watched"):
         Learning(watched=0.0)

@@ -89,7 +89,7 @@ def test_people_seen_once_teach_nobody() -> None:
     once = Pairs(HeldPictures(images[:8]), HeldPictures(images[:8]), 1000 + np.arange(8))
     evidence = run_gated(Retrained, learned_target(pairs=once))
     assert not evidence.applicable
-    assert "have two pictures" in evidence.reason
+    assert "have two pictures" in evidence.why_missing
 
 
 def test_training_gives_a_recogniser_and_keeps_no_pictures(tmp_path: Path) -> None:
@@ -110,5 +110,5 @@ def test_training_gives_a_recogniser_and_keeps_no_pictures(tmp_path: Path) -> No
 
 
 def test_no_budget_no_attack() -> None:
-    assert "no budget" in run_gated(Retrained, learned_target(budget=None)).reason
+    assert "no budget" in run_gated(Retrained, learned_target(budget=None)).why_missing
     assert Retrained().clean_bound(learned_target(budget=BUDGET)) > 0.3

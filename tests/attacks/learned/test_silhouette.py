@@ -65,12 +65,12 @@ def test_a_network_sees_people_before_a_dark_wall_and_none_in_noise() -> None:
 
 
 def test_masks_are_needed_on_both_sides() -> None:
-    assert "where the people stand" in run_gated(Silhouette, learned_target(masks=None)).reason
+    assert "where the people stand" in run_gated(Silhouette, learned_target(masks=None)).why_missing
     images = drawn()[0][:8]
     bare = Pairs(HeldPictures(images), HeldPictures(images), 1000 + np.arange(8))
-    assert "without masks" in run_gated(Silhouette, learned_target(pairs=bare)).reason
+    assert "without masks" in run_gated(Silhouette, learned_target(pairs=bare)).why_missing
     nobody = Masks(np.zeros((48, 16, 12), dtype=bool), "nobody")
-    assert "both a person and a background" in run_gated(Silhouette, learned_target(masks=nobody)).reason
+    assert "both a person and a background" in run_gated(Silhouette, learned_target(masks=nobody)).why_missing
     with pytest.raises(DataError, match="boolean"):
         Masks(np.zeros((4, 2, 2)), "numbers")  # type: ignore[arg-type]
 

@@ -161,12 +161,12 @@ def test_without_unseen_pictures_the_easier_question_is_named() -> None:
 
 def test_a_blind_recogniser_is_invalid_and_not_good_news() -> None:
     evidence = run_unpaired(PersonInSet, target(innocent(), recogniser=Blind(), shadows=None))
-    assert any("not surely better than chance" in reason for reason in evidence.invalid)
+    assert any("not surely better than chance" in str(reason) for reason in evidence.invalid)
 
 
 def test_two_people_are_needed_on_each_side() -> None:
     evidence = PersonInSet().run(target(held_out=pictures([70], [0, 1])))
-    assert "two people" in evidence.reason
+    assert "two people" in evidence.why_missing
 
 
 # Shadows

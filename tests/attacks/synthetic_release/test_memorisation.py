@@ -60,7 +60,7 @@ def test_one_picture_that_is_everybodys_neighbour_proves_nothing() -> None:
 
 
 def test_one_person_alone_cannot_be_compared() -> None:
-    assert "two people" in Memorisation().run(target(held_out=pictures([70], [0, 1]))).reason
+    assert "two people" in Memorisation().run(target(held_out=pictures([70], [0, 1]))).why_missing
 
 
 def test_matched_sets_have_equally_many_people_and_pictures() -> None:

@@ -136,7 +136,7 @@ def test_pictures_that_were_not_blended_are_not_attacked() -> None:
     raw = HeldPictures(walkers())
     for pictures in (raw, NoisePictures(raw, Randomness.from_seed(1))):
         evidence = run_gated(Unmix, walkers_target(pictures))
-        assert (evidence.applicable, evidence.reason) == (False, NO_RING)
+        assert evidence.missing == (NO_RING,)
     assert find_blends(noise()) == ([], None)
 
 

@@ -11,13 +11,19 @@ import pytest
 from PIL import Image, PngImagePlugin
 
 from tests.audit.folders import blur, changed, market, person, plain
+from tests.methods.anonymisers import tiny_model_file
+from tests.methods.disguises import tiny_disguise_file
 from veilkit.audit import run_audit
 from veilkit.audit.alarms.files import inspect
 from veilkit.audit.alarms.secrets import check_secrets
 from veilkit.audit.alarms.selftest import check_auditor
 from veilkit.audit.inputs.hash_names import named_by_hash
+from veilkit.configs import as_dict
 from veilkit.key import read_or_create_key
 from veilkit.media.reading import Limits
+from veilkit.methods import METHODS
+from veilkit.pipeline.manifest import Manifest
+from veilkit.pipeline.protect import protect
 
 PICTURE = Image.fromarray(person(0, 0))
 
@@ -80,9 +86,30 @@ def test_transparency_counts_where_it_is_used() -> None:
         ("run.toml", 'method = "blur"\nsecret = "swordfish"\n'),
         ("run.log", "starting\nnoise seed: 5\n"),
         ("notes.txt", f"veilkit-key-1 {'a' * 64}"),
+        ("deep/er/facts.json", json.dumps({"a": [{"b": {"noise_seed": [5]}}]})),
+        ("facts.json", json.dumps({"seed": {"value": 5}})),
+        ("facts.json", json.dumps({"noiseSeed": 0})),
+        ("facts.json", '{"seed": 5, and so on'),
+        ("facts.json", "\ufeff" + json.dumps({"seed": 5})),
+        ("facts.json", '{"a":' * 100_000 + '{"seed": 5}'),
+        ("log.jsonl", '{"step": 1}\n{"step": 2, "run": {"seed": 5}}\n'),
+        ("run.yaml", "run: {method: noise, seed: 5}\n"),
+        ("run.yaml", "training:\n  key: swordfish\n"),
+        ("card.json", json.dumps({"training": {"key": "swordfish"}})),
+        ("run.txt", "made with noise (seed=5) yesterday"),
+        ("release.key", f"veilkit-key-1 {'a' * 64}"),
+        ("model.bin", f"\x00 veilkit-key-1 {'a' * 64} \x00"),
+        ("manifest.json", json.dumps({"reproducible_by": "anyone"})),
+        ("manifest.json", json.dumps({"method": "disguise", "seed": 5, "config": {"seed": 0}})),
+        ("manifest.json", json.dumps({"method": "disguise", "config": {"seed": 0, "run": {"seed": 5}}})),
+        ("manifest.json", json.dumps({"method": "privacyreid", "config": {"reid": {"seed": 0}, "seed": 5}})),
+        ("manifest.json", json.dumps({"method": "noise", "config": {"sigma": 1, "seed": 5}})),
+        ("other.json", json.dumps({"method": "disguise", "config": {"seed": 5}})),
+        ("manifest.json", json.dumps({"method": ["disguise"], "config": {"seed": 5}})),
     ],
 )
 def test_a_published_secret_is_found(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_text(text)
     assert [alarm.name for alarm in check_secrets(tmp_path, None)] == ["secret published"]
 
@@ -96,11 +123,40 @@ def test_a_published_secret_is_found(name: str, text: str, tmp_path: Path) -> No
         ("labels.csv", "path,identity\nseed,1\n"),
         ("SHA256SUMS", "aa  seed.png\n"),
         ("seed.png", "seed=5"),
+        ("manifest.json", json.dumps({"method": "avih", "config": {"key": True}})),
+        ("card.json", json.dumps({"training": {"seed": 5, "swapper": {"random_state": 5}}})),
+        ("facts.json", json.dumps({"card": {"steps": 100, "seeds": [5, 6]}})),
+        ("facts.json", json.dumps({"public_key": "age1abc", "monkey": "5", "linseed": 5})),
     ],
 )
 def test_what_is_no_secret_is_not(name: str, text: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
     assert check_secrets(tmp_path, None) == ()
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_a_keyed_release_of_any_method_publishes_no_secret(name: str, tmp_path: Path) -> None:
+    """The manifest of each method as `protect` writes it: a model's training may have had a seed."""
+    manifest = Manifest(
+        veilkit="0", method=name, config=as_dict(METHODS[name].default) | {"model": "ab" * 32}, files=1,
+        key_commitment="cd" * 32, reproducible_by="the key's holder", names="pseudonyms", image_format="png",
+        sums_sha256="ef" * 32,
+    )  # fmt: skip
+    (tmp_path / "manifest.json").write_text(manifest.text())
+    assert check_secrets(tmp_path, None) == ()
+    seeded = manifest.model_copy(update={"seed": 0, "key_commitment": None, "reproducible_by": "anyone"})
+    (tmp_path / "manifest.json").write_text(seeded.text())
+    text = check_secrets(tmp_path, None)[0].text
+    assert "a seed in manifest.json, the statement that anyone can reproduce it in manifest.json" in text
+
+
+def test_keyed_releases_of_disguise_and_privacyreid_raise_no_alarm_of_a_training_seed(tmp_path: Path) -> None:
+    plain(tmp_path / "o", people=2, shots=2, size=(32, 32))
+    for name, model in (("disguise", tiny_disguise_file()), ("privacyreid", tiny_model_file())):
+        release = tmp_path / name
+        protect(tmp_path / "o", release, name, model=Path(model), labels="folder")
+        assert '"seed": 0' in (release / "manifest.json").read_text()
+        assert check_secrets(release, tmp_path / f"{name}.private" / "key") == ()
 
 
 def test_the_key_itself_is_found_in_any_text(tmp_path: Path) -> None:

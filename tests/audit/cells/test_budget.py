@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.audit.folders import blur, changed, plain
-from veilkit.attacks.base import SMALL_BUDGET
 from veilkit.audit import run_audit
 from veilkit.audit.cells.budget import Costs, choose, dear_among, learners_among, seconds_of
+from veilkit.audit.cells.prepared import SMALL_BUDGET
 from veilkit.audit.report.overview import rests_on
 from veilkit.audit.verdicts.remedies import needed
 from veilkit.errors import UsageError
@@ -106,13 +106,13 @@ def test_a_small_budget_measures_fewer_people_and_says_so(tmp_path: Path) -> Non
     assert "the budget is too small for them" in missing.why
     assert "averaging" not in missing.what  # no budget would let it be made
     assert any(each.what == "attack averaging" and "run again" in each.why for each in result.unmeasured)
-    said = [each.reason for each in result.attacks] + [each.text for each in result.verdicts]
+    said = [each.why_missing for each in result.attacks] + [each.text for each in result.verdicts]
     assert not any("no budget" in each for each in said)
     assert "retrained (they learn, and the budget is too small for that)" in result.verdicts[2].text
     assert "a longer --budget" in needed(result.verdicts)
     decoder = result.evidence("feature_decoder")
     assert decoder is not None
-    assert decoder.reason == SMALL_BUDGET  # the authorised recogniser is at hand
+    assert decoder.missing == (SMALL_BUDGET,)  # the authorised recogniser is at hand
     assert rests_on(result)["Attacks"].endswith("; no attacker learned")
     assert "is measured anew" in (tmp_path / "a" / "report.html").read_text()
     with pytest.raises(UsageError, match="not both"):

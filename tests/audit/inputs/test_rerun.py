@@ -88,6 +88,11 @@ def test_a_wrong_model_is_refused(release: Path, tmp_path: Path) -> None:
     changed = manifest.model_copy(update={"config": {**manifest.config, "batch": 99}})
     with pytest.raises(CheckpointError, match="cannot be run as the release was made"):
         method_of(changed, MODEL)
+    extra = manifest.model_copy(update={"config": {**manifest.config, "hair": "red"}})
+    with pytest.raises(
+        CheckpointError, match=r"its manifest has other settings \(hair: red there, None in the model\)"
+    ):
+        method_of(extra, MODEL)
     with pytest.raises(CheckpointError, match="which blur made, without a model"):
         method_of(manifest.model_copy(update={"method": "blur"}), MODEL)
     with pytest.raises(CheckpointError, match="leave it out"):
@@ -123,7 +128,7 @@ def test_an_audit_with_the_model_makes_the_attacks_that_need_it(release: Path, t
     originals = release.parent / "originals"
     without = {each.attack: each for each in run_audit(originals, release, **options).attacks}
     assert not any(without[name].applicable for name in wanted)
-    assert all(NO_MODEL in without[name].reason for name in wanted)
+    assert all(NO_MODEL in without[name].missing for name in wanted)
     result = run_audit(originals, release, model=MODEL, **options)
     assert result.config["model_sha256"] == file_sha256(MODEL)
     assert "--model MODEL" in command(result)

@@ -22,7 +22,7 @@ from veilkit.audit.verdicts.thresholds import Thresholds
 from veilkit.audit.verdicts.verdict import Grade
 from veilkit.cli import app
 from veilkit.errors import DataError, DestinationError, UsageError
-from veilkit.types import Level
+from veilkit.types import Level, Reason, ReasonCode
 
 
 def test_the_front_of_a_hand_worked_case() -> None:
@@ -197,8 +197,27 @@ def test_audit_is_a_plain_command_as_before(tmp_path: Path) -> None:
 
 def test_what_a_weak_attacker_found_is_shown_and_not_compared() -> None:
     gates = {"gates": {"metric": "rank-1", "on originals": 0.4}}
-    weak = attacked("recovery", Level.L1, 0.3, 0.2, 0.4, invalid=("its training was stopped early",))
+    weak = attacked(
+        "recovery",
+        Level.L1,
+        0.3,
+        0.2,
+        0.4,
+        invalid=(Reason(ReasonCode.NOT_TRAINED, "its training was stopped early"),),
+    )
     weak = dataclasses.replace(weak, details={**weak.details, **gates})
     found = compare([("a", result_of(weak)), ("b", result_of(attacked("recovery", Level.L1, 0.1, 0.06, 0.2)))])
     assert leak(found.audits[0].attack("recovery")) == "at least 30.0 % (20.0–40.0)"
     assert found.levels[1].left_out == ("recovery",)
+
+
+def test_releases_of_one_method_with_other_settings_are_told_apart_by_them() -> None:
+    first, other, same_again = (
+        (name, dataclasses.replace(result, release={"method": "blur", "config": {"sigma": sigma, "edge": 1}}))
+        for (name, result), sigma in zip(three(), (4.0, 8.0, 4.0), strict=True)
+    )
+    notes = compare([first, other, same_again]).notes
+    told = [note for note in notes if "with other settings" in note]
+    assert told == [f"{other[0]} and {first[0]} were made by blur with other settings: sigma 8.0 and 4.0"]
+    odd = (other[0], dataclasses.replace(other[1], release={"config": "none"}))
+    assert not any("with other settings" in note for note in compare([first, odd]).notes)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tests.audit.results import attacked, result_of
+from veilkit.attacks.base import LACKING, Need
 from veilkit.attacks.gates import beats_mean_image, loss_levelled, reaches_clean_bound
-from veilkit.attacks.people_split import TOO_FEW
 from veilkit.audit.cells.tallies import tallied_difference
 from veilkit.audit.report.markdown import write_markdown
 from veilkit.audit.report.overview import rests_on
@@ -21,9 +21,9 @@ from veilkit.audit.verdicts.levels import level_verdicts
 from veilkit.audit.verdicts.remedies import for_invalid, needed
 from veilkit.audit.verdicts.thresholds import Thresholds, grade, over_chance, read_thresholds
 from veilkit.audit.verdicts.verdict import Grade
-from veilkit.audit.verdicts.wording import phrase_of
+from veilkit.audit.verdicts.wording import headline_of
 from veilkit.errors import ConfigError
-from veilkit.types import Evidence, Level, Role, Score
+from veilkit.types import Evidence, Level, Reason, ReasonCode, Role, Score
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,13 @@ def test_thresholds_are_read_and_checked(tmp_path: Path) -> None:
         read_thresholds(tmp_path / "nowhere.toml")
 
 
+NOT_RUN = Reason(ReasonCode.GATES_NOT_RUN, "its gates could not be run")
+IN_NOISE = Reason(ReasonCode.FOUND_IN_NOISE, "on independent noise it scores 9 %")
+
+
 def test_a_level_is_as_bad_as_its_worst_valid_attack() -> None:
     result = result_of(
-        attacked("stock_recogniser", Level.L0, 0.9, 0.8, 0.95, invalid=("on independent noise it scores 9.00%",)),
+        attacked("stock_recogniser", Level.L0, 0.9, 0.8, 0.95, invalid=(IN_NOISE,)),
         attacked("linkage", Level.L0, 0.2, 0.15, 0.25),
         attacked("own_original", Level.L0, 0.06, 0.03, 0.09),
         people=200,
@@ -92,7 +96,7 @@ def test_a_level_is_as_bad_as_its_worst_valid_attack() -> None:
     assert first.worst.attack == "linkage"
 
 
-WEAK = ("its training was stopped early: the loss fell",)
+WEAK = (Reason(ReasonCode.NOT_TRAINED, "its training was stopped early: the loss fell"),)
 
 
 def tried(evidence: Evidence) -> Evidence:
@@ -105,8 +109,8 @@ def test_what_a_weak_attacker_found_is_a_leak_of_at_least_so_much() -> None:
     result = summarise(result_of(
         attacked("own_original", Level.L0, 0.06, 0.03, 0.09),
         tried(attacked("recovery", Level.L1, 0.3, 0.2, 0.4, invalid=WEAK)),
-        tried(attacked("retrained", Level.L2, 0.3, 0.2, 0.4, invalid=(*WEAK, "on independent noise it scores 9%"))),
-        attacked("feature_decoder", Level.L3, 0.3, 0.2, 0.4, invalid=("its gates could not be run",)),
+        tried(attacked("retrained", Level.L2, 0.3, 0.2, 0.4, invalid=(*WEAK, IN_NOISE))),
+        attacked("feature_decoder", Level.L3, 0.3, 0.2, 0.4, invalid=(NOT_RUN,)),
         people=200,
     ))  # fmt: skip
     _, l1, l2, l3 = level_verdicts(result, Thresholds())
@@ -117,15 +121,15 @@ def test_what_a_weak_attacker_found_is_a_leak_of_at_least_so_much() -> None:
         in l1.text
     )
     assert l1.worst is not None
-    assert l1.worst.invalid == WEAK
+    assert l1.worst.invalid == (WEAK[0].text,)
     assert l1.needs == {"more updates (--learn)": ("recovery",)}
     assert "gave no verdict" not in l1.aside
     told = {finding.title: finding for finding in result.summary}
-    shown = told[phrase_of("recovery").title]
+    shown = told[headline_of("recovery").title]
     assert shown.figure == "≥ 30.0 %"
     assert shown.invalid == ()
     assert "not safe" in shown.text
-    assert told[phrase_of("retrained").title].invalid
+    assert told[headline_of("retrained").title].invalid
     assert {row.evidence.attack: row.void for row in attack_rows(result)} == {
         "own_original": False, "recovery": False, "retrained": True, "feature_decoder": True,
     }  # fmt: skip
@@ -141,9 +145,9 @@ def test_a_weak_attacker_who_may_have_guessed_gets_no_verdict() -> None:
 def test_what_was_not_attacked_or_is_invalid_gets_no_verdict() -> None:
     result = result_of(
         attacked("own_original", Level.L0, 0.9, 0.8, 0.95),
-        attacked("recovery", Level.L1, 0.0, 0.0, 0.1, invalid=("its training was stopped early: the loss fell",)),
-        Evidence("silhouette", Level.L1, applicable=False, reason=f"to attack 3; {TOO_FEW}, for those who teach"),
-        Evidence("stolen_decoder", Level.L3, applicable=False, reason="no decoder of this release is at hand"),
+        attacked("recovery", Level.L1, 0.0, 0.0, 0.1, invalid=WEAK),
+        Evidence("silhouette", Level.L1, missing=(Reason(ReasonCode.TOO_FEW_PEOPLE, "to attack 3"),)),
+        Evidence("stolen_decoder", Level.L3, missing=(LACKING[Need.DECODER],)),
     )
     l0, l1, l2, l3 = level_verdicts(result, Thresholds())
     assert (l0.grade, l1.grade, l2.grade, l3.grade) == (

@@ -13,12 +13,13 @@ from torch import Tensor
 from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
 from veilkit.attacks.features.decoding import DecodingConfig, train_decoder
 from veilkit.attacks.features.matching import MatchingConfig, match_features
+from veilkit.attacks.headline import Cost, undoing_headline
 from veilkit.attacks.learned.learning import unfinished
 from veilkit.attacks.people_split import Division, divide, pixels, some_people, victims_of
 from veilkit.attacks.pictures import Pictures
 from veilkit.attacks.recovered import mean_of, own_bound, score_recovered
 from veilkit.training.fitting import Fitted
-from veilkit.types import Evidence, Level
+from veilkit.types import Evidence, Level, Reason, ReasonCode
 
 _TIMES = 3.0  # chance, at least, on the originals' own features: how much more these keep, nobody knows beforehand
 
@@ -56,9 +57,9 @@ class FeatureInversion(Attack):
     def invert(self, target: AttackTarget, division: Division, public: Tensor, mean: Tensor) -> Inverted:
         """Answers to the victims' features. public: originals, uint8 (N, 3, H, W). mean: of them, (3, H, W)."""
 
-    def unsuitable(self, target: AttackTarget) -> str:
+    def unsuitable(self, target: AttackTarget) -> tuple[Reason, ...]:
         """Why this attack cannot use what the target holds, or nothing."""
-        return ""
+        return ()
 
     def victims(self, target: AttackTarget, victims: AttackTarget) -> AttackTarget:
         """Those of the victims whom the budget reaches: all of them, unless a subclass says otherwise."""
@@ -67,8 +68,8 @@ class FeatureInversion(Attack):
     def run(self, target: AttackTarget) -> Evidence:
         """Rank-1 of the very original, of the person, and similarity on the fixed and on the paper's scale."""
         division = divide(target, self._oracle, self._public)
-        if reason := division.reason or self.unsuitable(target):
-            return Evidence(self.name, self.level, applicable=False, reason=reason)
+        if missing := division.missing or self.unsuitable(target):
+            return self.not_applicable(*missing)
         public = pixels(division.public.originals, division.size)
         mean = mean_of(public, division.size)
         reached = self.victims(target, division.victims)
@@ -99,6 +100,12 @@ class FeatureDecoding(FeatureInversion):
 
     name = "feature_decoder"
     summary = "a decoder from the authorised expert's features to pictures, learned on other people"
+    headline = undoing_headline(
+        "Pictures decoded from features",
+        "who holds the authorised recogniser",
+        "decodes its features of protected pictures",
+    )
+    cost = Cost.TRAINING
 
     def __init__(self, config: DecodingConfig | None = None) -> None:
         super().__init__()
@@ -124,6 +131,10 @@ class FeatureReconstruction(FeatureInversion):
     name = "feature_reconstruction"
     summary = "a decoder from released features to pictures, learned on other people"
     level = Level.L1
+    headline = undoing_headline(
+        "Pictures decoded from released features", "whose decoder learned from other people", "recovers the originals"
+    )
+    cost = Cost.TRAINING
     needs = frozenset({Need.FEATURES, Need.PAIRS, Need.EXPERT, Need.BUDGET})
 
     def __init__(self, config: DecodingConfig | None = None) -> None:
@@ -134,11 +145,12 @@ class FeatureReconstruction(FeatureInversion):
         """Nothing is learned here: an oracle that gives pictures is of no use against a release of features."""
         return self
 
-    def unsuitable(self, target: AttackTarget) -> str:
+    def unsuitable(self, target: AttackTarget) -> tuple[Reason, ...]:
         """Pairs of other people are of use only with the features that were released of them."""
         if target.pairs is None or target.pairs.features is not None:
-            return ""
-        return "it is not known what was released of the people to learn from"
+            return ()
+        text = "it is not known what was released of the people to learn from"
+        return (Reason(ReasonCode.NO_FEATURES, text),)
 
     def invert(self, target: AttackTarget, division: Division, public: Tensor, mean: Tensor) -> Inverted:
         """Train on the public people's released features, decode the victims'."""
@@ -160,17 +172,24 @@ class FeatureMatching(FeatureInversion):
 
     name = "feature_matching"
     summary = "changes a picture until the authorised expert sees the protected picture's features in it"
+    headline = undoing_headline(
+        "Pictures matched to features",
+        "who holds the authorised recogniser",
+        "changes pictures until it sees the same features in them",
+    )
+    cost = Cost.RECOGNISER
 
     def __init__(self, config: MatchingConfig | None = None) -> None:
         super().__init__()
         self.config = config or MatchingConfig()
 
-    def unsuitable(self, target: AttackTarget) -> str:
+    def unsuitable(self, target: AttackTarget) -> tuple[Reason, ...]:
         """An expert without a gradient can only be decoded."""
         assert target.authorised is not None
         if target.authorised.differentiable:
-            return ""
-        return f"no gradient reaches pictures through the authorised recogniser {target.authorised.name!r}"
+            return ()
+        text = f"no gradient reaches pictures through the authorised recogniser {target.authorised.name!r}"
+        return (Reason(ReasonCode.NO_AUTHORISED, text),)
 
     def victims(self, target: AttackTarget, victims: AttackTarget) -> AttackTarget:
         """As many whole people as the budget's steps are enough for."""

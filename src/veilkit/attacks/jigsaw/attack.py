@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
+from veilkit.attacks.headline import undoing_headline
 from veilkit.attacks.intervals import mean_score
 from veilkit.attacks.jigsaw.assembly import Puzzle, assemble
 from veilkit.attacks.jigsaw.grid import Grid, Patches, find_grid
@@ -24,9 +25,9 @@ from veilkit.attacks.mean_image import resized
 from veilkit.attacks.pictures import HeldPictures, Pictures
 from veilkit.attacks.undone import one_size, recognised
 from veilkit.rng import Randomness
-from veilkit.types import Evidence, Level, Role
+from veilkit.types import Evidence, Level, Reason, ReasonCode, Role
 
-NO_GRID = "no patch grid found in the pictures"
+NO_GRID = Reason(ReasonCode.NOTHING_TO_UNDO, "no patch grid found in the pictures")
 _PUBLIC = 24  # public pictures are enough: what is learned has few parameters
 _PATCHES = 16_384  # that are compared with each other; beyond, some pictures are attacked with their partners
 _PIXELS = 12_000_000  # that are held at a time
@@ -51,6 +52,11 @@ class Jigsaw(Attack):
     name = "jigsaw"
     summary = "puts pictures together again whose patches were dealt out among several people"
     level = Level.L1
+    headline = undoing_headline(
+        "Patches put back together",
+        "who knows how pictures were mixed, but not the key,",
+        "puts the pictures' patches back together",
+    )
     needs = frozenset({Need.IMAGES, Need.PAIRS})
 
     def __init__(self) -> None:
@@ -76,7 +82,7 @@ class Jigsaw(Attack):
         size = (int(part.protected.sizes[0][0]), int(part.protected.sizes[0][1]))
         grid = self._grid(part.protected, size)
         if grid is None:
-            return Evidence(self.name, self.level, applicable=False, reason=NO_GRID)
+            return self.not_applicable(NO_GRID)
         cells = int(np.prod(grid.shape(size)))
         most = max(2, min(_PATCHES // cells, _PIXELS // (size[0] * size[1])))
         chosen, whole = with_partners(part.protected, grid, most, target.rng.child(self.name, "pictures"))

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from veilkit.attacks.adversary import Budget
 from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
+from veilkit.attacks.headline import NOT_SAFE, Cost, Headline
 from veilkit.attacks.learned.learning import Learning, digest, learn, unfinished
 from veilkit.attacks.people_split import Division, divide, victims_of
 from veilkit.attacks.pictures import Pictures
@@ -102,6 +103,13 @@ class EmbeddingInversion(Attack):
     name = "embedding_inversion"
     summary = "a network from embeddings of protected faces to those of their originals, learned on other people"
     level = Level.L1
+    headline = Headline(
+        "Embeddings inverted",
+        "An attacker whose network learned on other people how protection moves embeddings guesses the original's; "
+        "by {value} of the guesses{interval} {judge} finds the very original",
+        warning=NOT_SAFE,
+    )
+    cost = Cost.TRAINING
     needs = frozenset({Need.IMAGES, Need.PAIRS, Need.EXPERT, Need.BUDGET})
 
     def __init__(self, config: InversionConfig | None = None) -> None:
@@ -117,8 +125,8 @@ class EmbeddingInversion(Attack):
     def run(self, target: AttackTarget) -> Evidence:
         """Rank-1 of the very original and of the person, and TPR, by what the network makes of embeddings."""
         division = divide(target, self._oracle, self._public)
-        if division.reason:
-            return Evidence(self.name, self.level, applicable=False, reason=division.reason)
+        if division.missing:
+            return self.not_applicable(*division.missing)
         victims = division.victims
         answers, fitted = self.answers(target, division)
         assert victims.protected is not None

@@ -19,6 +19,7 @@ from veilkit.attacks.people_split import some_people
 from veilkit.errors import ConfigError
 from veilkit.rng import Randomness
 from veilkit.training.fitting import FitConfig, Fitted, fit_network
+from veilkit.types import Reason
 
 Indices = NDArray[np.int64]
 _NAMED = 16  # hexadecimal digits of a digest that name a training
@@ -116,7 +117,7 @@ def state_file(work: Path | None, attack: str, facts: Mapping[str, Any]) -> Path
     return Path(work) / f"{attack}-{name}.safetensors"
 
 
-def unfinished(fitted: Fitted, found: float, enough: float | None) -> tuple[str, ...]:
+def unfinished(fitted: Fitted, found: float, enough: float | None) -> tuple[Reason, ...]:
     """Why a training proves nothing, or nothing: the best error on watched people must have levelled off.
 
     enough: what can be found where nothing is protected. Who has found as much needs no more training, and is never

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from veilkit.attacks.adversary import Budget
 from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
+from veilkit.attacks.headline import Cost, undoing_headline
 from veilkit.attacks.learned.learning import Learning, digest, learn, unfinished
 from veilkit.attacks.people_split import Division, divide, pixels, victims_of
 from veilkit.attacks.pictures import Pictures
@@ -50,6 +51,10 @@ class Recovery(Attack):
     name = "recovery"
     summary = "a network that learned from other people's pairs recovers the originals"
     level = Level.L1
+    headline = undoing_headline(
+        "Pictures recovered", "whose network learned from other people's pairs", "recovers the originals"
+    )
+    cost = Cost.TRAINING
     needs = frozenset({Need.IMAGES, Need.PAIRS, Need.EXPERT, Need.BUDGET})
 
     def __init__(self, config: RecoveryConfig | None = None) -> None:
@@ -66,8 +71,8 @@ class Recovery(Attack):
         """Rank-1 of the very original, of the person, and similarity on the fixed and on the paper's scale."""
         assert target.budget is not None
         division = divide(target, self._oracle, self._public)
-        if division.reason:
-            return Evidence(self.name, self.level, applicable=False, reason=division.reason)
+        if division.missing:
+            return self.not_applicable(*division.missing)
         assert division.victims.protected is not None
         eye = self.eye(target)
         learner = Recoverer(division, target.budget, self.config, eye)
@@ -102,6 +107,11 @@ class RecoveryWithFeatures(Recovery):
 
     name = "recovery_features"
     summary = "as recovery, with the features that a recogniser finds in the protected picture"
+    headline = undoing_headline(
+        "Pictures recovered with features",
+        "whose network learned from other people's pairs and sees a recogniser's features",
+        "recovers the originals",
+    )
 
     def __init__(self, config: RecoveryConfig | None = None, surrogate: Embedder | None = None) -> None:
         super().__init__(config)

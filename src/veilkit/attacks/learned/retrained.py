@@ -15,7 +15,8 @@ from PIL import Image
 from torch import Tensor
 
 from veilkit.attacks.adversary import Budget
-from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
+from veilkit.attacks.base import FROM_SCRATCH, Attack, AttackTarget, Need, Oracle
+from veilkit.attacks.headline import Cost, Headline
 from veilkit.attacks.intervals import retrieval_scores
 from veilkit.attacks.learned.learning import digest, state_file
 from veilkit.attacks.people_split import FEWEST, divide, pixels, victims_of
@@ -33,9 +34,8 @@ from veilkit.training.reid import train_reid
 from veilkit.training.reid_config import ReidConfig
 from veilkit.training.reid_run import network_config, start_from
 from veilkit.training.schedule import Decay
-from veilkit.types import Evidence, Level, Record, Role, Score, Split
+from veilkit.types import Evidence, Level, Reason, ReasonCode, Record, Role, Score, Split
 
-SCRATCH = "scratch"
 _CLEAN = 0.8  # of what the independent recogniser finds among the originals, where it was itself trained for that
 _IMAGES = 4
 _LEAST_SIDE = 16  # pixels: what a Re-ID network takes
@@ -77,11 +77,23 @@ class Retrained(Attack):
     name = "retrained"
     summary = "finds people in the release with a recogniser that was trained on other people's protected pictures"
     level = Level.L2
+    headline = Headline(
+        "People found by a retrained recogniser",
+        "A recogniser that was trained on other people's protected pictures finds the right person {value} of the "
+        "time{interval}",
+    )
+    cost = Cost.RECOGNISER
+    uses_weights = True
     needs = frozenset({Need.IMAGES, Need.PAIRS, Need.IDENTITIES, Need.EXPERT, Need.BUDGET})
 
     def __init__(self, config: RetrainedConfig | None = None, train: Trainer | None = None) -> None:
         self.config = config or RetrainedConfig()
         self._train = train or train_on
+
+    @classmethod
+    def weights_facts(cls, start: Path | None) -> dict[str, str]:
+        """The SHA-256 of the weights; raises VeilkitError for a file that a recogniser cannot start from."""
+        return start_facts(start)
 
     def fit(self, oracle: Oracle | None, public: Pictures | None) -> Self:
         """Nothing: public pictures of unknown people do not teach who is who. The target's pairs do."""
@@ -93,14 +105,15 @@ class Retrained(Attack):
         division = divide(target, None, None)
         codes, counts = np.unique(division.public.people, return_counts=True)
         seen_twice = codes[counts >= 2]
-        reason = division.reason
-        if not reason and len(seen_twice) < FEWEST:
-            reason = f"{len(seen_twice)} public people have two pictures; at least {FEWEST} are needed"
+        if division.missing:
+            return self.not_applicable(*division.missing)
+        if len(seen_twice) < FEWEST:
+            text = f"{len(seen_twice)} public people have two pictures; at least {FEWEST} are needed"
+            return self.not_applicable(Reason(ReasonCode.TOO_FEW_PEOPLE, text))
         victims = division.victims
-        if not reason and (victims.search is None or not victims.search.candidates()[0].any()):
-            reason = "none of the people who are attacked can be found again"
-        if reason:
-            return Evidence(self.name, self.level, applicable=False, reason=reason)
+        if victims.search is None or not victims.search.candidates()[0].any():
+            text = "none of the people who are attacked can be found again"
+            return self.not_applicable(Reason(ReasonCode.NO_IDENTITIES, text))
         assert victims.search is not None
         assert victims.protected is not None
         assert victims.originals is not None
@@ -120,7 +133,7 @@ class Retrained(Attack):
             **division.details,
             "chance": chance,
             "trained on originals too": config.raw,
-            "started from": SCRATCH if config.init is None else file_sha256(config.init)[:_NAMED],
+            "started from": FROM_SCRATCH if config.init is None else file_sha256(config.init)[:_NAMED],
         }
         return Evidence(self.name, self.level, tuple(scores), details=details)
 

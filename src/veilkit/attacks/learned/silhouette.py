@@ -14,6 +14,7 @@ from torch import Tensor
 
 from veilkit.attacks.adversary import Budget, Masks
 from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
+from veilkit.attacks.headline import Cost, Headline
 from veilkit.attacks.intervals import mean_score
 from veilkit.attacks.learned.learning import Learning, digest, learn, unfinished
 from veilkit.attacks.people_split import divide, pixels
@@ -22,7 +23,7 @@ from veilkit.metrics import auc
 from veilkit.networks.unet import UNet, UNetConfig
 from veilkit.rng import Randomness
 from veilkit.training.fitting import Fitted, seeded
-from veilkit.types import Evidence, Level, Role
+from veilkit.types import Evidence, Level, Reason, ReasonCode, Role
 
 Values = NDArray[np.float32]
 _CLEAN = 0.6  # AUC beyond place that must be reached on the originals themselves
@@ -57,6 +58,15 @@ class Silhouette(Attack):
     name = "silhouette"
     summary = "marks where the person stands in the protected picture"
     level = Level.L1
+    cost = Cost.TRAINING
+    tells_identity = False
+    headline = Headline(
+        "Outlines of people",
+        "A network that learned from other people's outlines tells a pixel of the person from one of the background "
+        "in {value} of such pairs{interval}, beyond what the place in the picture tells",
+        "tells",
+        metric="AUC beyond place",
+    )
     needs = frozenset({Need.IMAGES, Need.PAIRS, Need.MASKS, Need.BUDGET})
 
     def __init__(self, config: SilhouetteConfig | None = None) -> None:
@@ -71,17 +81,18 @@ class Silhouette(Attack):
         assert target.budget is not None
         division = divide(target, None, None)
         victims, public = division.victims, division.public
-        reason = division.reason or ("" if public.masks is not None else "the public pairs come without masks")
-        if reason:
-            return Evidence(self.name, self.level, applicable=False, reason=reason)
+        if division.missing:
+            return self.not_applicable(*division.missing)
+        if public.masks is None:
+            return self.not_applicable(Reason(ReasonCode.NO_MASKS, "the public pairs come without masks"))
         assert victims.protected is not None
         assert victims.masks is not None
         assert public.masks is not None
         truth, lessons = _resized(victims.masks, division.size), _resized(public.masks, division.size)
         mixed = np.flatnonzero(_mixed(truth))
         if not len(mixed) or not _mixed(lessons).any():
-            reason = "no picture shows both a person and a background"
-            return Evidence(self.name, self.level, applicable=False, reason=reason)
+            text = "no picture shows both a person and a background"
+            return self.not_applicable(Reason(ReasonCode.NOT_MEASURABLE, text))
         images, shown = pixels(public.protected, division.size), pixels(victims.protected, division.size)
         network, fitted = train_marker(images, lessons, public.people, self.config, target.budget, target.work)
         marked = mark(network, shown)

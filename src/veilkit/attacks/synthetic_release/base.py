@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from veilkit.attacks.headline import Headline, general_headline
 from veilkit.attacks.pictures import Pictures, SomePictures
 from veilkit.errors import DataError
 from veilkit.experts import Embedder
 from veilkit.rng import Randomness
-from veilkit.types import Evidence, Level
+from veilkit.types import Evidence, Level, Reason, ReasonCode
 
 if TYPE_CHECKING:
     from veilkit.attacks.synthetic_release.shadows import Shadows
@@ -97,13 +98,15 @@ class UnpairedNeed(StrEnum):
 
 
 _LACKING = {
-    UnpairedNeed.SOFT_LABELS: "the release holds no soft labels",
-    UnpairedNeed.STUDENT: "there is no student trained on the release",
-    UnpairedNeed.UNSEEN: "all pictures of the training people were trained on, so person and picture are one",
-    UnpairedNeed.HELD_OUT: "there are no pictures of people outside the training set",
-    UnpairedNeed.NON_MEMBERS: "there are no pictures outside the training set",
-    UnpairedNeed.EXPERT: "there is no recogniser to attack with",
-    UnpairedNeed.SHADOWS: "the protection cannot be run on a public population",
+    UnpairedNeed.SOFT_LABELS: Reason(ReasonCode.NO_SOFT_LABELS, "the release holds no soft labels"),
+    UnpairedNeed.STUDENT: Reason(ReasonCode.NO_STUDENT, "there is no student trained on the release"),
+    UnpairedNeed.UNSEEN: Reason(
+        ReasonCode.NO_UNSEEN, "all pictures of the training people were trained on, so person and picture are one"
+    ),
+    UnpairedNeed.HELD_OUT: Reason(ReasonCode.NO_HELD_OUT, "there are no pictures of people outside the training set"),
+    UnpairedNeed.NON_MEMBERS: Reason(ReasonCode.NO_NON_MEMBERS, "there are no pictures outside the training set"),
+    UnpairedNeed.EXPERT: Reason(ReasonCode.NO_EXPERT, "there is no recogniser to attack with"),
+    UnpairedNeed.SHADOWS: Reason(ReasonCode.NO_SHADOWS, "the protection cannot be run on a public population"),
 }
 
 
@@ -169,6 +172,13 @@ class UnpairedAttack(ABC):
     summary: ClassVar[str]
     level: ClassVar[Level]
     needs: ClassVar[frozenset[UnpairedNeed]]
+    headline: ClassVar[Headline]
+    tells_identity: ClassVar[bool] = True
+
+    def __init_subclass__(cls, **arguments: object) -> None:
+        super().__init_subclass__(**arguments)
+        if "name" in vars(cls) and "headline" not in vars(cls):
+            cls.headline = general_headline(cls.name, cls.summary)
 
     @abstractmethod
     def run(self, target: UnpairedTarget) -> Evidence:
@@ -178,10 +188,10 @@ class UnpairedAttack(ABC):
         """What the headline must reach where the release is the training pictures; None for "more than chance"."""
         return None
 
-    def lacking(self, target: UnpairedTarget) -> str:
+    def lacking(self, target: UnpairedTarget) -> tuple[Reason, ...]:
         """Why the attack does not apply, or nothing."""
-        return "; ".join(_LACKING[need] for need in UnpairedNeed if need in self.needs and target.lacks(need))
+        return tuple(_LACKING[need] for need in UnpairedNeed if need in self.needs and target.lacks(need))
 
-    def not_applicable(self, reason: str) -> Evidence:
+    def not_applicable(self, *missing: Reason) -> Evidence:
         """The evidence of an attack that cannot be made."""
-        return Evidence(self.name, self.level, applicable=False, reason=reason)
+        return Evidence(self.name, self.level, missing=missing)

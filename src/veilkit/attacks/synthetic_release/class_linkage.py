@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from veilkit.attacks.headline import Headline
 from veilkit.attacks.intervals import retrieval_scores
 from veilkit.attacks.synthetic_release.base import LabelledPictures, UnpairedAttack, UnpairedNeed, UnpairedTarget
 from veilkit.attacks.synthetic_release.nearest import feature_vectors
 from veilkit.experts import Embedder
 from veilkit.metrics import RetrievalResult, retrieval
-from veilkit.types import Evidence, Level, Role
+from veilkit.types import Evidence, Level, Reason, ReasonCode, Role
 
 _SHOWN = ("rank-1", "rank-5", "mAP")
 
@@ -25,6 +26,13 @@ class ClassLinkage(UnpairedAttack):
     name = "class_linkage"
     summary = "finds the person whom a class of synthetic pictures stands for, among all training people"
     level = Level.L0
+    headline = Headline(
+        "Classes linked to people",
+        "{Judge} that holds pictures of all training people names the person whom a class of synthetic pictures "
+        "stands for {value} of the time{interval}",
+        "names",
+        warning="Pseudonyms of classes do not hide who they are.",
+    )
     needs = frozenset({UnpairedNeed.EXPERT})
 
     def run(self, target: UnpairedTarget) -> Evidence:
@@ -33,9 +41,13 @@ class ClassLinkage(UnpairedAttack):
         gallery = target.members if target.unseen is None else target.unseen
         people = np.unique(gallery.people)
         if len(people) < 2:
-            return self.not_applicable("there is one candidate only: nobody to be taken for somebody else")
+            return self.not_applicable(
+                Reason(ReasonCode.TOO_FEW_PEOPLE, "there is one candidate only: nobody to be taken for somebody else")
+            )
         if not np.isin(target.release.classes, people).any():
-            return self.not_applicable("there are no pictures of the people whom the classes stand for")
+            return self.not_applicable(
+                Reason(ReasonCode.NO_ORIGINALS, "there are no pictures of the people whom the classes stand for")
+            )
         count = len(people)
         chance = {f"rank-{k}": min(1.0, k / count) for k in (1, 5, 10)}
         chance["mAP"] = float((1.0 / np.arange(1, count + 1)).sum() / count)

@@ -23,7 +23,7 @@ from veilkit.attacks.synthetic_release.reference_releases import (
 )
 from veilkit.attacks.synthetic_release.shadows import Recipe, Shadows
 from veilkit.rng import Randomness
-from veilkit.types import Evidence
+from veilkit.types import Evidence, Reason, ReasonCode
 
 TRIAL_PICTURES = 400  # of each set, whole people are taken until so many are reached
 
@@ -77,8 +77,8 @@ def run_unpaired(
     the reasons where a gate has failed.
     """
     attack = make()
-    if reason := attack.lacking(target):
-        return attack.not_applicable(reason)
+    if missing := attack.lacking(target):
+        return attack.not_applicable(*missing)
     evidence = attack.run(target)
     if not evidence.applicable:
         return evidence
@@ -86,13 +86,13 @@ def run_unpaired(
     return replace(evidence, invalid=reasons, details={**evidence.details, "gates": details})
 
 
-def _gates(make: Callable[[], UnpairedAttack], trial: UnpairedTrial) -> tuple[tuple[str, ...], dict[str, object]]:
+def _gates(make: Callable[[], UnpairedAttack], trial: UnpairedTrial) -> tuple[tuple[Reason, ...], dict[str, object]]:
     clean = make()
-    if reason := clean.lacking(trial.clean):
-        return (f"its gates cannot be tried: {reason}",), {}
+    if missing := clean.lacking(trial.clean):
+        return _not_run("; ".join(map(str, missing))), {}
     on_clean, on_noise = clean.run(trial.clean), make().run(trial.noise)
     if not on_clean.applicable or not on_noise.applicable:
-        return (f"its gates cannot be tried: {on_clean.reason or on_noise.reason}",), {}
+        return _not_run(on_clean.why_missing or on_noise.why_missing), {}
     headline, noise_score = on_clean.scores[0], on_noise.scores[0]
     chance = float(on_clean.details["chance"][headline.metric])
     bound = clean.clean_bound(trial.clean)
@@ -109,6 +109,10 @@ def _gates(make: Callable[[], UnpairedAttack], trial: UnpairedTrial) -> tuple[tu
         "chance": chance,
     }
     return tuple(reason for reason in reasons if reason), details
+
+
+def _not_run(why: str) -> tuple[Reason, ...]:
+    return (Reason(ReasonCode.GATES_NOT_RUN, f"its gates cannot be tried: {why}"),)
 
 
 def _shadows(target: UnpairedTarget, recipe: Callable[[LabelledPictures], Recipe]) -> Shadows | None:

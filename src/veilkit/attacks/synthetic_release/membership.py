@@ -16,11 +16,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from veilkit.attacks.headline import Headline
 from veilkit.attacks.membership_scores import AUC, Judged, membership_scores
 from veilkit.attacks.synthetic_release.base import LabelledPictures, UnpairedAttack, UnpairedNeed, UnpairedTarget
 from veilkit.attacks.synthetic_release.nearest import nearest, pixel_vectors
 from veilkit.attacks.synthetic_release.signals import LABELS, SET, STUDENT, Signal, Values
-from veilkit.types import Evidence, Level, Score
+from veilkit.types import Evidence, Level, Reason, ReasonCode, Score
 
 
 class Question(StrEnum):
@@ -34,6 +35,11 @@ NEEDS = {
     Question.PERSON: frozenset({UnpairedNeed.UNSEEN, UnpairedNeed.HELD_OUT}),
     Question.PICTURE: frozenset({UnpairedNeed.NON_MEMBERS}),
 }
+_CANDIDATES = {
+    Question.PERSON: ("Training people told from others", "Of a training person and somebody who was not trained on"),
+    Question.PICTURE: ("Training pictures told from others", "Of a picture that was trained on and one that was not"),
+}
+_CAVEAT = "The others are pictures of other people, so that it may be the person who was found."
 MEMORISED = 0.9  # AUC that a model which memorises its training pictures must be caught with
 
 
@@ -47,6 +53,13 @@ def sides(target: UnpairedTarget, question: Question) -> tuple[LabelledPictures,
         return target.members, target.unseen, "against other pictures of the same people"
     assert target.held_out is not None
     return target.members, target.held_out, "against other people: what is found may be the person, not the picture"
+
+
+def membership_headline(question: Question, signal: str) -> Headline:
+    """How membership by one signal is told."""
+    title, candidates = _CANDIDATES[question]
+    sentence = f"{candidates}, an attacker with {signal} tells which is which in {{value}} of such pairs{{interval}}"
+    return Headline(title, sentence, "in", metric=AUC, question=f"membership of a {question}", signal=signal)
 
 
 class Membership(UnpairedAttack):
@@ -63,14 +76,18 @@ class Membership(UnpairedAttack):
         people = np.concatenate([inside.people, outside.people])
         first = self._judged(statistics[headline], member, people)
         if first.sides < 2:
-            return self.not_applicable("membership needs candidates of at least two people on each side")
+            return self.not_applicable(
+                Reason(ReasonCode.TOO_FEW_PEOPLE, "membership needs candidates of at least two people on each side")
+            )
         scores: list[Score] = list(membership_scores(first, target.rng, f"{headline}; {note}"))
         for name, values in statistics.items():
             if name != headline:
                 score = membership_scores(self._judged(values, member, people), target.rng, note)[0]
                 scores.append(replace(score, metric=f"{AUC} ({name})"))
+        caveat = self.question is Question.PICTURE and target.unseen is None
         facts = {
             "chance": first.chance,
+            **({"caveat": _CAVEAT} if caveat else {}),
             "question": str(self.question),
             "people": first.sides,
             "inside": len(inside),
@@ -106,6 +123,7 @@ class PersonInSet(GlobalThreshold):
     name = "membership_set_person"
     summary = "tells training people by how near other pictures of them come to the synthetic pictures"
     level = Level.L0
+    headline = membership_headline(Question.PERSON, "the synthetic pictures alone")
     question, signal, statistic = Question.PERSON, SET, "recogniser"
     needs = SET.needs | NEEDS[Question.PERSON] | {UnpairedNeed.EXPERT}
 
@@ -116,6 +134,7 @@ class PictureInSet(GlobalThreshold):
     name = "membership_set_picture"
     summary = "tells training pictures by how near they come to the synthetic pictures"
     level = Level.L0
+    headline = membership_headline(Question.PICTURE, "the synthetic pictures alone")
     question, signal, statistic = Question.PICTURE, SET, "pixels"
     needs = SET.needs | NEEDS[Question.PICTURE]
 
@@ -132,6 +151,7 @@ class PersonInLabels(GlobalThreshold):
     name = "membership_labels_person"
     summary = "tells training people by the certainty of a model fitted to the soft labels"
     level = Level.L0
+    headline = membership_headline(Question.PERSON, "the soft labels")
     question, signal, statistic = Question.PERSON, LABELS, "confidence"
     needs = LABELS.needs | NEEDS[Question.PERSON]
 
@@ -142,6 +162,7 @@ class PictureInLabels(GlobalThreshold):
     name = "membership_labels_picture"
     summary = "tells training pictures by the certainty of a model fitted to the soft labels"
     level = Level.L0
+    headline = membership_headline(Question.PICTURE, "the soft labels")
     question, signal, statistic = Question.PICTURE, LABELS, "confidence"
     needs = LABELS.needs | NEEDS[Question.PICTURE]
 
@@ -152,6 +173,7 @@ class PersonInStudent(GlobalThreshold):
     name = "membership_student_person"
     summary = "tells training people by the certainty of a student trained on the release"
     level = Level.L2
+    headline = membership_headline(Question.PERSON, "a student of the release")
     question, signal, statistic = Question.PERSON, STUDENT, "confidence"
     needs = STUDENT.needs | NEEDS[Question.PERSON]
 
@@ -162,6 +184,7 @@ class PictureInStudent(GlobalThreshold):
     name = "membership_student_picture"
     summary = "tells training pictures by the certainty of a student trained on the release"
     level = Level.L2
+    headline = membership_headline(Question.PICTURE, "a student of the release")
     question, signal, statistic = Question.PICTURE, STUDENT, "confidence"
     needs = STUDENT.needs | NEEDS[Question.PICTURE]
 

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from veilkit.attacks.headline import Headline
 from veilkit.attacks.intervals import CONFIDENCE, DRAWS
 from veilkit.attacks.mean_image import resized
 from veilkit.attacks.pictures import Pictures, SomePictures
@@ -21,7 +22,7 @@ from veilkit.attacks.synthetic_release.neighbours import Neighbours, distance_ra
 from veilkit.experts import Embedder
 from veilkit.metrics import bootstrap_means, clopper_pearson, ssim
 from veilkit.rng import Randomness
-from veilkit.types import Evidence, Level, Role, Score
+from veilkit.types import Evidence, Level, Reason, ReasonCode, Role, Score
 
 Indices = NDArray[np.int64]
 SSIM_SIZE = (32, 32)
@@ -41,6 +42,13 @@ class Memorisation(UnpairedAttack):
     name = "memorisation"
     summary = "compares how near synthetic pictures come to training pictures and to pictures never trained on"
     level = Level.L0
+    headline = Headline(
+        "Training pictures memorised",
+        "{value} of the synthetic pictures{interval} come nearer, pixel by pixel, to a training picture than to any "
+        "of equally many pictures of people who were not trained on",
+        "gives",
+        metric="nearer to training (pixels)",
+    )
     needs = frozenset({UnpairedNeed.HELD_OUT})
 
     def run(self, target: UnpairedTarget) -> Evidence:
@@ -50,7 +58,12 @@ class Memorisation(UnpairedAttack):
         compared = _compared(target, sets)
         classes = target.release.classes[compared]
         if len(np.unique(classes)) < 2:
-            return self.not_applicable("memorisation needs synthetic pictures and controls of at least two people")
+            return self.not_applicable(
+                Reason(
+                    ReasonCode.TOO_FEW_PEOPLE,
+                    "memorisation needs synthetic pictures and controls of at least two people",
+                )
+            )
         synthetic = RememberedPictures(SomePictures(target.release.synthetic, compared))
         views = _views(synthetic, target.members, target.held_out, sets, target.recogniser)
         scores = [score for name, found in views.items() for score in _scores(name, found, classes, target.rng)]

@@ -9,7 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from veilkit.attacks.synthetic_release.base import UnpairedNeed, UnpairedTarget
-from veilkit.attacks.synthetic_release.membership import MEMORISED, NEEDS, Membership, Question, sides
+from veilkit.attacks.synthetic_release.membership import (
+    MEMORISED,
+    NEEDS,
+    Membership,
+    Question,
+    membership_headline,
+    sides,
+)
 from veilkit.attacks.synthetic_release.nearest import RememberedPictures
 from veilkit.attacks.synthetic_release.shadows import (
     Mask,
@@ -101,6 +108,7 @@ class PersonByShadows(ShadowMembership):
 
     name = "membership_shadows_person"
     summary = "tells training people by a likelihood ratio against shadow models (LiRA)"
+    headline = membership_headline(Question.PERSON, "shadow models")
     question = Question.PERSON
     needs = NEEDS[Question.PERSON] | {UnpairedNeed.SHADOWS, UnpairedNeed.EXPERT}
 
@@ -110,6 +118,7 @@ class PictureByShadows(ShadowMembership):
 
     name = "membership_shadows_picture"
     summary = "tells training pictures by a likelihood ratio against shadow models (LiRA)"
+    headline = membership_headline(Question.PICTURE, "shadow models")
     question = Question.PICTURE
     needs = NEEDS[Question.PICTURE] | {UnpairedNeed.SHADOWS, UnpairedNeed.EXPERT}
 

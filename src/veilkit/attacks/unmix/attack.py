@@ -8,15 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veilkit.attacks.base import Attack, AttackTarget, Need
+from veilkit.attacks.headline import undoing_headline
 from veilkit.attacks.pictures import Pictures
 from veilkit.attacks.undone import one_size
 from veilkit.attacks.unmix.ratio import find_ratio, goes_backwards, steps_of
 from veilkit.attacks.unmix.rings import Ring, find_rings
 from veilkit.attacks.unmix.scores import unmixing_scores
 from veilkit.metrics import retrieval
-from veilkit.types import Evidence, Level
+from veilkit.types import Evidence, Level, Reason, ReasonCode
 
-NO_RING = "no ring of blended pictures found"
+NO_RING = Reason(ReasonCode.NOTHING_TO_UNDO, "no ring of blended pictures found")
 _MOST = 1000  # pictures that are taken apart; whole rings, so that nothing is missing
 _PIXELS = 12_000_000  # that are held at a time
 _SAMPLED = 6  # rings from which the ratio is taken
@@ -40,6 +41,11 @@ class Unmix(Attack):
     name = "unmix"
     summary = "takes pictures apart again that were blended with other people's"
     level = Level.L1
+    headline = undoing_headline(
+        "Blended pictures taken apart",
+        "who knows how pictures were mixed, but not the key,",
+        "takes the blended pictures apart again",
+    )
     needs = frozenset({Need.IMAGES, Need.PAIRS, Need.EXPERT})
 
     def __init__(self) -> None:
@@ -57,7 +63,7 @@ class Unmix(Attack):
         assert part.protected is not None
         rings, ratio = find_blends(part.protected)
         if not rings and not self._blended:
-            return Evidence(self.name, self.level, applicable=False, reason=NO_RING)
+            return self.not_applicable(NO_RING)
         part, rings = _bounded(part, rings)
         lengths, counts = np.unique([len(ring.pictures) for ring in rings], return_counts=True)
         details: dict[str, object] = {

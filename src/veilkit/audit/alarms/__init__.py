@@ -12,6 +12,7 @@ from pathlib import Path
 from veilkit.audit.alarms.files import check_files
 from veilkit.audit.alarms.names import check_names
 from veilkit.audit.alarms.noise import check_noise
+from veilkit.audit.alarms.pairs import NO_PAIRS, WRONG_PAIRS
 from veilkit.audit.alarms.pixels import check_pixels
 from veilkit.audit.alarms.secrets import check_secrets
 from veilkit.audit.alarms.selftest import check_auditor
@@ -22,6 +23,8 @@ from veilkit.rng import Randomness
 from veilkit.types import Evidence
 
 ALARMS: dict[str, str] = {
+    NO_PAIRS: "the release and the originals could not be brought together",
+    WRONG_PAIRS: "the originals are not those that the release was made of",
     "unchanged": "protected pictures equal their originals, or nearly",
     "constant": "most protected pictures are one and the same, or of one single colour",
     "hidden channel": "protected files hold a transparency channel, which may show what the colours hide",

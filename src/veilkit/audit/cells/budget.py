@@ -21,6 +21,7 @@ import torch
 
 from veilkit.attacks import ATTACKS, Budget, Need
 from veilkit.attacks.base import AttackTarget
+from veilkit.attacks.headline import Cost
 from veilkit.attacks.learned.recovery import RecoveryConfig
 from veilkit.attacks.mean_image import resized
 from veilkit.attacks.people_split import attack_size
@@ -40,7 +41,6 @@ _FEWEST_UPDATES, _MOST_UPDATES = 100, 20_000
 _FEWEST_PEOPLE = 8  # four who teach and four who are attacked
 _MOST_PICTURES = 2000
 _ROUNDING = 1e-9
-_DEAR = ("feature_matching", "retrained")
 _TRIED = 8  # pictures that are embedded, and updates that are made, to measure
 
 
@@ -148,7 +148,8 @@ def learners_among(
 
 def dear_among(attacks: frozenset[str], *, paired: bool = True) -> int:
     """How many of these attacks learn at the price of a whole recogniser. paired: as of `learners_among`."""
-    return sum(learners_among(attacks & {name}, paired=paired) for name in _DEAR)
+    dear = {name for name, attack in ATTACKS.items() if attack.cost is Cost.RECOGNISER}
+    return learners_among(attacks & dear, paired=paired)
 
 
 def measure_costs(subject: Subject, expert: Embedder, judge: Embedder) -> Costs:

@@ -22,13 +22,12 @@ from veilkit.attacks import (
     run_gated,
     run_unpaired,
 )
-from veilkit.attacks.base import LACKING, SMALL_BUDGET
+from veilkit.attacks.base import LACKING
 from veilkit.attacks.learned.foreground import foreground
 from veilkit.attacks.learned.learning import digest
-from veilkit.attacks.learned.retrained import Retrained, start_facts
 from veilkit.audit.cells.image_scores import image_scores
 from veilkit.audit.cells.recognition import Recognition, recognise
-from veilkit.audit.cells.synthetic_measures import LEFT_OUT, NO_PAIRS, class_similarity
+from veilkit.audit.cells.synthetic_measures import LEFT_OUT, SYNTHETIC, class_similarity
 from veilkit.audit.inputs.cache import Cache
 from veilkit.audit.inputs.judges import choose_expert, choose_judge
 from veilkit.audit.inputs.plan import AuditPlan
@@ -47,11 +46,12 @@ from veilkit.pipeline.decoding import decoder_for
 from veilkit.pipeline.recovery_folders import finished_manifest
 from veilkit.pipeline.synthesis import is_synthetic
 from veilkit.rng import Randomness
-from veilkit.types import Evidence
+from veilkit.types import Evidence, Reason, ReasonCode
 from veilkit.version import __version__
 
 RECOGNITION, IMAGES, ATTACK = "recognition-", "images", "attack-"
-_ENGINE = 1  # raised whenever the same inputs give other numbers than before
+_ENGINE = 2  # raised whenever the same inputs give other numbers than before
+SMALL_BUDGET = Reason(ReasonCode.SMALL_BUDGET, "the budget is too small for an attack that learns or optimises")
 _MASKS = (128, 64)  # height and width at which people are told from what is behind them
 
 
@@ -210,7 +210,7 @@ class Prepared:
         if self.unpaired is None:
             return run_gated(ATTACKS[name], self.target, trial=self._trial)
         if self.unpaired.target is None:
-            return UNPAIRED_ATTACKS[name]().not_applicable(self.unpaired.why)
+            return UNPAIRED_ATTACKS[name]().not_applicable(Reason(ReasonCode.NOT_MEASURABLE, self.unpaired.why))
         return run_unpaired(UNPAIRED_ATTACKS[name], self.unpaired.target, trial=self._unpaired_trial)
 
     def _attack_facts(self, name: str) -> dict[str, Any]:
@@ -229,8 +229,7 @@ class Prepared:
         if Need.BUDGET in attack.needs:
             facts["budget"] = None if plan.budget is None else asdict(plan.budget)
             facts["expert"] = self.expert.info.fingerprint
-        if name == Retrained.name:
-            facts |= start_facts(plan.start)
+        facts |= attack.weights_facts(plan.start)
         if Need.DECODER in attack.needs:
             facts["decoder"] = None if self.stolen is None else self.stolen.sha256
         if {Need.PROTECTOR, Need.NEUTRAL, Need.IDENTITY} & attack.needs and self.subject.manifest is not None:
@@ -259,24 +258,22 @@ def evidence_of(prepared: Prepared, found: Mapping[str, Evidence]) -> tuple[Evid
         levels = {name: attack.level for name, attack in UNPAIRED_ATTACKS.items()} | levels
     for name, level in levels.items():
         other = prepared.unpaired is not None and name in ATTACKS
-        absent = Evidence(name, level, applicable=False, reason=NO_PAIRS if other else LEFT_OUT)
-        each = found.get(name, absent)
-        evidence.append(replace(each, reason=_told(each.reason, prepared)))
+        each = found.get(name, Evidence(name, level, missing=(SYNTHETIC if other else LEFT_OUT,)))
+        evidence.append(replace(each, missing=_what_is_missing(each.missing, prepared)))
     return tuple(evidence)
 
 
-def _told(reason: str, prepared: Prepared) -> str:
+def _what_is_missing(missing: tuple[Reason, ...], prepared: Prepared) -> tuple[Reason, ...]:
     """Why an attack was not made; without a budget, what comes along with one is not what is missing."""
-    plan, parts = prepared.plan, reason.split("; ")
+    plan = prepared.plan
     if plan.model is None and wants_model(prepared.subject.manifest):
-        with_model = (LACKING[Need.PROTECTOR], LACKING[Need.NEUTRAL], LACKING[Need.IDENTITY])
-        parts = list(dict.fromkeys(NO_MODEL if part in with_model else part for part in parts))
-    reason = "; ".join(parts)
-    if LACKING[Need.BUDGET] not in parts:
-        return reason
-    with_it = (LACKING[Need.AUTHORISED], LACKING[Need.MASKS])
-    parts = [part for part in parts if part not in with_it]
-    return "; ".join(SMALL_BUDGET if plan.why_none and part == LACKING[Need.BUDGET] else part for part in parts)
+        needed = {LACKING[need] for need in (Need.PROTECTOR, Need.NEUTRAL, Need.IDENTITY)}
+        missing = tuple(dict.fromkeys(NO_MODEL if each in needed else each for each in missing))
+    if LACKING[Need.BUDGET] not in missing:
+        return missing
+    comes_along = (LACKING[Need.AUTHORISED], LACKING[Need.MASKS])
+    budget = SMALL_BUDGET if plan.why_none else LACKING[Need.BUDGET]
+    return tuple(budget if each == LACKING[Need.BUDGET] else each for each in missing if each not in comes_along)
 
 
 def versions() -> Mapping[str, str]:

@@ -13,8 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from veilkit.audit.private_files import private_folder, write_private
 from veilkit.errors import DestinationError
-from veilkit.media.writing import write_atomically
 
 
 class CellFiles:
@@ -26,7 +26,7 @@ class CellFiles:
     def open(self) -> CellFiles:
         """Make the folder, and remove what a killed run left half written."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            private_folder(self.folder)  # cells name the hashes of originals
             for draft in self.folder.glob("*.part"):
                 if not _alive(draft.stem):
                     draft.unlink(missing_ok=True)
@@ -49,7 +49,7 @@ class CellFiles:
     def write(self, name: str, held: Mapping[str, Any]) -> None:
         """Keep a cell, all of it or nothing. Numbers only, or what JSON holds."""
         text = json.dumps(held, indent=2) + "\n"
-        write_atomically(self.file(name), text.encode(), self.folder)
+        write_private(self.file(name), text.encode())
 
 
 def as_json(values: Any) -> Any:

@@ -14,17 +14,22 @@ from veilkit.audit.inputs.synthetic_subject import UnpairedSubject
 from veilkit.audit.result import OTHER_CLASS, SAME_CLASS, Measurement, Unmeasured
 from veilkit.media.reading import Limits
 from veilkit.rng import Randomness
-from veilkit.types import Evidence, Role
+from veilkit.types import Evidence, Reason, ReasonCode, Role
 
 PAIRS = 2000  # synthetic pictures that are compared with an original
-LEFT_OUT = "not asked for (--attack)"
-NO_PAIRS = "its pictures belong to no original"
+LEFT_OUT = Reason(ReasonCode.NOT_ASKED, "not asked for (--attack)")
+SYNTHETIC = Reason(ReasonCode.SYNTHETIC, "its pictures belong to no original")
 _GIVE = {
     UnpairedNeed.UNSEEN: "--unseen",
     UnpairedNeed.HELD_OUT: "--held-out",
     UnpairedNeed.NON_MEMBERS: "--unseen or --held-out",
     UnpairedNeed.STUDENT: "--student",
 }
+
+
+def asked_not(evidence: Evidence) -> bool:
+    """Whether an attack was left out because others were asked for."""
+    return any(reason.code is ReasonCode.NOT_ASKED for reason in evidence.missing)
 
 
 def class_similarity(
@@ -77,8 +82,8 @@ def unpaired_gaps(
     """Attacks that were not made, those of one reason together, and what else is not measured."""
     by_reason: dict[str, list[str]] = {}
     for evidence in attacks:
-        if not evidence.applicable and evidence.reason != LEFT_OUT:
-            by_reason.setdefault(evidence.reason + _hint(subject, evidence.attack), []).append(evidence.attack)
+        if not evidence.applicable and not asked_not(evidence):
+            by_reason.setdefault(evidence.why_missing + _hint(subject, evidence.attack), []).append(evidence.attack)
     gaps = [
         Unmeasured(f"attack{'s' if len(names) > 1 else ''} {', '.join(names)}", reason)
         for reason, names in by_reason.items()
@@ -88,7 +93,9 @@ def unpaired_gaps(
         gaps.append(Unmeasured("SSIM to originals of the same class", subject.why or small))
     return (
         *gaps,
-        Unmeasured("recognition with raw queries or a raw gallery, and similarity to a picture's original", NO_PAIRS),
+        Unmeasured(
+            "recognition with raw queries or a raw gallery, and similarity to a picture's original", SYNTHETIC.text
+        ),
         Unmeasured(
             "what the pictures are good for", "that is what a student learns of them: `veilkit train student`"
         ),

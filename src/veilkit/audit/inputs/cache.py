@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -11,6 +12,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from veilkit.audit.private_files import FILE_MODE, private_file, private_folder
 from veilkit.errors import DestinationError
 
 _PAGE = 500  # subjects asked for at once; SQLite allows 32,766 parameters at most
@@ -24,7 +26,8 @@ WITHOUT ROWID;
 class Cache:
     """Float32 vectors by kind (an expert's fingerprint, a metric) and subject (the SHA-256 of a file, or of two).
 
-    It holds features and hashes, never pixels or names. SQLite, because it must survive a kill at any moment.
+    It holds features and hashes, never pixels or names; people can be recognised by features of originals, so folder
+    and files are their owner's alone. SQLite, because it must survive a kill at any moment.
     """
 
     def __init__(self, file: Path) -> None:
@@ -32,7 +35,11 @@ class Cache:
 
     def __enter__(self) -> Self:
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
+            private_folder(self._file.parent)
+            private_file(self._file)
+            for part in ("-wal", "-shm"):  # SQLite gives new ones the mode of the file that they belong to
+                with suppress(FileNotFoundError):
+                    self._file.with_name(self._file.name + part).chmod(FILE_MODE)
             self._db = sqlite3.connect(self._file, isolation_level=None, timeout=_PATIENCE)
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
@@ -54,11 +61,14 @@ class Cache:
         for start in range(0, len(subjects), _PAGE):
             page = subjects[start : start + _PAGE]
             marks = ", ".join("?" * len(page))
-            rows = self._db.execute(
-                f"SELECT subject, data FROM vectors WHERE kind = ? AND subject IN ({marks})",  # noqa: S608
-                (kind, *page),
-            )
-            found.update((subject, np.frombuffer(data, dtype=np.float32)) for subject, data in rows)
+            query = f"SELECT subject, data FROM vectors WHERE kind = ? AND subject IN ({marks})"  # noqa: S608
+            try:
+                rows = self._db.execute(query, (kind, *page)).fetchall()
+                found.update((subject, np.frombuffer(data, dtype=np.float32)) for subject, data in rows)
+            except (sqlite3.DatabaseError, ValueError, TypeError) as error:  # damaged since it was opened, or before
+                raise DestinationError(
+                    f"the cache {self._file} cannot be read ({error}): delete it and run the same command again"
+                ) from None
         return found
 
     def put(self, kind: str, vectors: Iterable[tuple[str, NDArray[np.float32]]]) -> None:
@@ -68,5 +78,5 @@ class Cache:
             self._db.execute("BEGIN")
             self._db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
             self._db.execute("COMMIT")
-        except sqlite3.OperationalError as error:
+        except sqlite3.DatabaseError as error:
             raise DestinationError(f"the audit's cache cannot be written: {error}") from None

@@ -7,6 +7,7 @@ from pathlib import Path
 from veilkit.audit.inputs.subject import Subject
 from veilkit.audit.result import Unmeasured
 from veilkit.datasets.folder import load_folder
+from veilkit.errors import DataError
 from veilkit.media.reading import sha256
 from veilkit.pipeline.manifest import SUMS, read_sums
 from veilkit.text import counted
@@ -23,12 +24,10 @@ def check_manifest(release: Path, subject: Subject) -> tuple[Unmeasured, ...]:
     wrong = []
     sums = release / SUMS
     present = {record.path for record in load_folder(release, "none").records}
-    if not sums.is_file():
-        wrong.append(f"there is no {SUMS}")
-    elif sha256(sums.read_bytes()) != manifest.sums_sha256:
-        wrong.append(f"{SUMS} is not the one that it was made with")
+    listed = _listed(sums, manifest.sums_sha256)
+    if isinstance(listed, str):
+        wrong.append(listed)
     else:
-        listed = dict(read_sums(sums))
         pictures = {path for path in listed if path in present or _is_picture(path)}
         known = {file.path: file.file_sha256 for file in subject.protected.files}
         counts = (
@@ -48,6 +47,20 @@ def check_manifest(release: Path, subject: Subject) -> tuple[Unmeasured, ...]:
         f"they are; that they were made by the method {manifest.method!r} with these settings is only claimed"
     )
     return (Unmeasured("whether the release is what its manifest says", why),)
+
+
+def _listed(sums: Path, expected: str) -> dict[str, str] | str:
+    """The hashes of a release's files by their paths, or why they are not known."""
+    if not sums.is_file():
+        return f"there is no {SUMS}"
+    try:
+        if sha256(sums.read_bytes()) != expected:
+            return f"{SUMS} is not the one that it was made with"
+        return dict(read_sums(sums))
+    except (DataError, ValueError, KeyError):
+        return f"{SUMS} has lines that are not in the format of sha256sum"
+    except OSError as error:
+        return f"{SUMS} cannot be read ({error.strerror})"
 
 
 def _is_picture(path: str) -> bool:

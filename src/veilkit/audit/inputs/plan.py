@@ -52,6 +52,12 @@ class AuditPlan:
         beside = self.protected.with_name(self.protected.name + ".private") / "key"
         return self.key or (beside if beside.is_file() else None)
 
+    @property
+    def private_folders(self) -> tuple[Path, ...]:
+        """Where a ledger of the release may lie: beside its key, and where `protect` puts it."""
+        beside = self.protected.with_name(self.protected.name + ".private")
+        return (beside,) if self.key is None or self.key.parent == beside else (self.key.parent, beside)
+
 
 def wanted_attacks(attacks: Sequence[str] | None) -> frozenset[str]:
     """The names of the attacks to run, all of them by default; raises for a name that is none."""

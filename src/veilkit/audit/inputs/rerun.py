@@ -11,16 +11,16 @@ from torch import Tensor
 
 from veilkit.attacks import Oracle
 from veilkit.audit.cells.store import as_json
-from veilkit.configs import as_dict
+from veilkit.configs import as_dict, differing
 from veilkit.errors import CheckpointError, ConfigError, UsageError
 from veilkit.methods import METHODS, Method, bind
 from veilkit.methods.disguise.method import Disguise
 from veilkit.methods.disguise.view import neutral
 from veilkit.pipeline.manifest import Manifest
 from veilkit.rng import Randomness
-from veilkit.types import ImageBatch
+from veilkit.types import ImageBatch, Reason, ReasonCode
 
-NO_MODEL = "the model that it was made with is not at hand"
+NO_MODEL = Reason(ReasonCode.NO_MODEL, "the model that it was made with is not at hand")
 _AHEAD = 4  # draws made together, so that quick pictures do not leave the expert's slots empty
 
 
@@ -82,8 +82,11 @@ def _as_released(method: Method[Any], manifest: Manifest, model: Path | None) ->
         method = method.reconfigured(None, changed)
     except UsageError as error:
         raise CheckpointError(f"{name} cannot be run as the release was made: {error}") from None
-    if as_json(method.public_config()) != said:
-        raise CheckpointError(f"{name} cannot be run as the release was made: its manifest has other settings")
+    if others := differing(said, as_json(method.public_config())):
+        which = "; ".join(f"{setting}: {one} there, {two} in the model" for setting, (one, two) in others.items())
+        raise CheckpointError(
+            f"{name} cannot be run as the release was made: its manifest has other settings ({which})"
+        )
     return method
 
 

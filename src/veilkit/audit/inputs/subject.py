@@ -23,7 +23,7 @@ from veilkit.datasets.market1501 import JUNK
 from veilkit.errors import DataError, UsageError
 from veilkit.media.reading import Limits
 from veilkit.pipeline.manifest import Manifest, known_manifest
-from veilkit.pipeline.pairing import Pairing, choose_key, pair
+from veilkit.pipeline.pairing import Pairing, choose_key, pair, swapped
 from veilkit.pipeline.synthesis import is_synthetic
 from veilkit.text import counted
 
@@ -132,6 +132,11 @@ def load_subject(
             originals_paths, protected_paths, secret, key_notes,
             lambda: named_by_hash(originals, originals_paths, protected_paths, limits),
         )  # fmt: skip
+    if pairing.how == "nothing" and not synthetic and swapped(originals_paths, protected_paths):
+        raise UsageError(
+            f"the names in ORIGINALS, {originals.name}, are those in PROTECTED with a word added, as tools add it to "
+            "what they protect: are the two swapped?"
+        )
     market = boxes is None and _is_market(originals if pairing.pairs else protected, labels)
     if boxes is None:
         items, notes = _items(originals, protected, protected_paths, pairing, labels)

@@ -190,7 +190,7 @@ def _values(each: Compared) -> dict[str, Any]:
         "label": each.label,
         "name": each.name,
         "method": each.method,
-        "config": result.release["config"] if result.release else None,
+        "config": result.release.get("config") if result.release else None,
         "originals_sha256": result.originals.sha256,
         "protected_sha256": result.protected.sha256,
         "expert": result.expert.name,

@@ -8,10 +8,11 @@ more must not look worse for it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from veilkit.attacks import ATTACKS
 from veilkit.audit.cells.tallies import tallied_difference
 from veilkit.audit.report.overview import Utility, thresholds_of, updates, utility
 from veilkit.audit.result import AuditResult, read_audit
@@ -19,12 +20,15 @@ from veilkit.audit.verdicts.levels import level_verdicts
 from veilkit.audit.verdicts.pareto import pareto_front
 from veilkit.audit.verdicts.thresholds import Thresholds
 from veilkit.audit.verdicts.verdict import AttackVerdict, LevelVerdict
+from veilkit.configs import differing
 from veilkit.errors import DataError, UsageError
 from veilkit.types import Level, Score
 
 RESULT = "audit.json"
-_PAIRED = {"utility": ("expert", "protected-protected"), "stock_recogniser": ("judge", "protected-protected"),
-           "linkage": ("judge", "protected-raw")}  # fmt: skip
+_PAIRED = {
+    "utility": ("expert", "protected-protected"),
+    **{name: ("judge", "-".join(attack.searches)) for name, attack in ATTACKS.items() if attack.searches is not None},
+}
 """What audits keep person by person, so that it can be compared search by search."""
 
 
@@ -105,7 +109,7 @@ def compare(audits: Sequence[tuple[str, AuditResult]], thresholds: Thresholds | 
         row = Compared(
             label=str(place),
             name=name,
-            method=result.release["method"] if result.release else "not stated",
+            method=str(result.release.get("method")) if result.release else "not stated",
             result=result,
             verdicts=level_verdicts(result, bars),
             utility=utility(result),
@@ -166,6 +170,20 @@ def _valid(verdict: AttackVerdict | None) -> bool:
     return verdict is not None and not verdict.invalid and verdict.over_chance is not None
 
 
+def _other_settings(first: Compared, other: Compared) -> list[str]:
+    """In which settings two releases of one method differ."""
+    one, two = first.result.release, other.result.release
+    if one is None or two is None or one.get("method") != two.get("method"):
+        return []
+    settings = [each.get("config") for each in (one, two)]
+    if not all(isinstance(each, Mapping) for each in settings):
+        return []
+    which = [f"{name} {b} and {a}" for name, (a, b) in differing(*settings).items()]  # type: ignore[arg-type]
+    if not which:
+        return []
+    return [f"{other.name} and {first.name} were made by {other.method} with other settings: {', '.join(which)}"]
+
+
 def _notes(rows: Sequence[Compared]) -> list[str]:
     notes = [f"{row.name} is not comparable with {rows[0].name}: {', '.join(row.apart)}" for row in rows if row.apart]
     for row in rows[1:]:
@@ -176,6 +194,7 @@ def _notes(rows: Sequence[Compared]) -> list[str]:
                 f"{row.name} is not compared search by search: its audit or the first's keeps no searches of these "
                 "people in the same order; audit both again"
             )
+        notes += _other_settings(rows[0], row)
         for what, (one, other) in {
             "updates of attackers who learn": [updates(each.result) or "none" for each in (row, rows[0])],
             "weights that a retrained recogniser starts from": [

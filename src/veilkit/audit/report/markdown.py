@@ -109,7 +109,7 @@ def _attacks(result: AuditResult) -> Iterator[str]:
     for row in attack_rows(result):
         evidence = row.evidence
         if not evidence.applicable:
-            missing.append((f"`{evidence.attack}`", str(evidence.level), evidence.reason))
+            missing.append((f"`{evidence.attack}`", str(evidence.level), evidence.why_missing))
         chances = evidence.details.get("chance", {})
         verdict = row.verdict.grade if row.verdict else "baseline" if row.baseline else ""
         gates = "; ".join(filter(None, (*(f"FAILED: {why}" for why in evidence.invalid), row.gates)))

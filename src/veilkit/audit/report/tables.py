@@ -8,7 +8,7 @@ from veilkit.attacks import ATTACKS
 from veilkit.attacks.membership_scores import ACCURACY, AUC, TPR
 from veilkit.audit.result import DIFFERENCE, SETTINGS, AuditResult, By, Measurement, Recogniser
 from veilkit.audit.verdicts.verdict import AttackVerdict
-from veilkit.audit.verdicts.wording import about, percent, unproven
+from veilkit.audit.verdicts.wording import percent, summary_of, unproven
 from veilkit.types import Evidence, Score
 
 RATES = ("rank-1", "rank-5", "rank-10", "mAP", "mINP")
@@ -48,7 +48,7 @@ def attack_rows(result: AuditResult) -> tuple[AttackRow, ...]:
     rows = [
         AttackRow(
             evidence=each,
-            summary=about(each.attack),
+            summary=summary_of(each.attack),
             baseline=each.attack in ATTACKS and ATTACKS[each.attack].baseline,
             verdict=verdicts.get(each.attack),
             scores=tuple(s for s in each.scores if s.metric.endswith(_SHOWN) or s.metric.startswith("nearer"))

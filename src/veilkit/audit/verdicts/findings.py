@@ -2,25 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from veilkit.audit.result import DIFFERENCE, AuditResult, Finding
-from veilkit.audit.verdicts.wording import at_least, found, interval, percent, phrase_of, points, sentence, unproven
-from veilkit.types import Role, Score
+from veilkit.attacks.headline import NOT_SAFE
+from veilkit.audit.result import DIFFERENCE, OTHER_CLASS, SAME_CLASS, AuditResult, Finding
+from veilkit.audit.verdicts.wording import (
+    at_least,
+    found,
+    headline_of,
+    interval,
+    is_baseline,
+    percent,
+    points,
+    sentence,
+    unproven,
+)
+from veilkit.types import Evidence, Reason, ReasonCode, Role, Score
 
 SEEN = "What the eye still sees"
-_UNDOING = ("jigsaw", "unmix", "recovery", "recovery_features", "averaging", "stolen_decoder", "feature_decoder",
-            "feature_matching", "embedding_inversion", "identity_inversion")  # fmt: skip
-_WITH_ORIGINALS = ("stock_recogniser", "linkage")  # the judge's rate on the originals says what could be found
-_TOLD = (*_UNDOING, "retrained", "identification", *_WITH_ORIGINALS, "farthest_match", "attribute_path",
-         "own_original")  # fmt: skip
 
 
 def summarise(result: AuditResult) -> AuditResult:
     """The result with its findings: what can be concluded first, and of that the attacker's."""
-    findings = (*(_attacked(result, attack) for attack in _TOLD), _utility(result), _similarity(result))
-    return replace(result, summary=conclusive_first(each for each in findings if each is not None))
+    found = (*_attackers(result), _utility(result), _similarity(result), _class_similarity(result))
+    return replace(result, summary=conclusive_first(each for each in found if each is not None))
+
+
+def _attackers(result: AuditResult) -> Iterator[Finding]:
+    """A finding for each attack that was made, or for all that ask one question; those first that undo most."""
+    made = [each for each in result.attacks if each.applicable and each.scores and not is_baseline(each.attack)]
+    told: set[str] = set()
+    for evidence in sorted(made, key=_order):
+        question = headline_of(evidence.attack).question
+        if question and question not in told:
+            told.add(question)
+            alike = [each for each in made if headline_of(each.attack).question == question]
+            decisive = min(reversed(alike), key=lambda each: bool(unproven(each)))
+            yield _attacked(result, decisive, [each for each in alike if each is not decisive])
+        elif not question:
+            yield _attacked(result, evidence)
+
+
+def _order(evidence: Evidence) -> bool:
+    """Attacks that undo a protection first, all others in the order of their table."""
+    return headline_of(evidence.attack).warning != NOT_SAFE
 
 
 def conclusive_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -29,7 +55,7 @@ def conclusive_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def finding(
-    title: str, score: Score, text: str, marks: dict[str, float | None], invalid: tuple[str, ...] = ()
+    title: str, score: Score, text: str, marks: dict[str, float | None], invalid: tuple[Reason, ...] = ()
 ) -> Finding:
     """A rate as a finding; marks that are None are left out."""
     return Finding(
@@ -41,31 +67,42 @@ def finding(
         low=score.low,
         high=score.high,
         marks={name: value for name, value in marks.items() if value is not None},
-        invalid=invalid,
+        invalid=tuple(map(str, invalid)),
     )
 
 
-def _attacked(result: AuditResult, attack: str) -> Finding | None:
-    """What an attack found; there is nothing to tell where it does not apply."""
-    evidence = result.evidence(attack)
+def _attacked(result: AuditResult, evidence: Evidence, others: Sequence[Evidence] = ()) -> Finding:
+    """What an attack found. others: attacks that ask the same."""
+    headline = headline_of(evidence.attack)
     scored = found(evidence)
-    if evidence is None or scored is None:
-        return None
+    assert scored is not None
     score, chance = scored
     text = sentence(result, evidence)
-    clean = result.score("judge", "raw-raw", "rank-1") if attack in _WITH_ORIGINALS else None
+    clean = result.score("judge", "raw-raw", "rank-1") if headline.beside_originals else None
     if clean is not None:
         text += f" On the originals it finds {percent(clean.value)}."
-    if attack in _UNDOING and not unproven(evidence) and chance is not None and (score.low or 0.0) > chance:
-        text += " This protection is not safe."
+    if headline.warning and not unproven(evidence) and chance is not None and (score.low or 0.0) > chance:
+        text += f" {headline.warning}"
+    if evidence.details.get("caveat"):
+        text += f" {evidence.details['caveat']}"
     marks = {"chance": chance, "originals": None if clean is None else clean.value}
-    told = finding(phrase_of(attack).title, score, text, marks, unproven(evidence))
-    return replace(told, figure=f"≥ {told.figure}") if at_least(evidence) else told
+    shown = finding(headline.title, score, text + _likewise(others), marks, unproven(evidence))
+    return replace(shown, figure=f"≥ {shown.figure}") if at_least(evidence) else shown
+
+
+def _likewise(others: Sequence[Evidence]) -> str:
+    rates = []
+    for evidence in others:
+        scored = found(evidence)
+        if scored is not None:
+            invalid = " (INVALID)" if unproven(evidence) else ""
+            rates.append(f"with {headline_of(evidence.attack).signal} {percent(scored[0].value)}{invalid}")
+    return f" Likewise {' and '.join(rates)}." if rates else ""
 
 
 def _utility(result: AuditResult) -> Finding | None:
     score = result.score("expert", "protected-protected", "rank-1")
-    if score is None:
+    if score is None or _synthetic(result):
         return None
     clean = result.score("expert", "raw-raw", "rank-1")
     change = result.score("expert", DIFFERENCE, "rank-1")
@@ -89,8 +126,8 @@ def _similarity(result: AuditResult) -> Finding | None:
     score = result.score("images", "protected to original", "SSIM")
     if score is None:
         return None
-    evidence = result.evidence("mean_image")
-    mean = next((s.value for s in evidence.scores if s.metric == "SSIM"), None) if evidence else None
+    baselines = [each for each in result.attacks if is_baseline(each.attack)]
+    mean = next((s.value for each in baselines for s in each.scores if s.metric == "SSIM"), None)
     text = (
         f"The structural similarity (SSIM) of protected pictures to their originals is {score.value:.2f}; 1 is equal."
     )
@@ -111,3 +148,22 @@ def seen(score: Score, text: str, marks: Mapping[str, float]) -> Finding:
         high=None if score.high is None else max(0.0, score.high),
         marks={name: max(0.0, value) for name, value in marks.items()},
     )
+
+
+def _class_similarity(result: AuditResult) -> Finding | None:
+    score = result.score("images", SAME_CLASS, "SSIM")
+    if score is None:
+        return None
+    other = result.score("images", OTHER_CLASS, "SSIM")
+    text = (
+        "The structural similarity (SSIM) of synthetic pictures to originals of the same class is "
+        f"{score.value:.3f}; 1 is equal."
+    )
+    if other is not None:
+        text += f" To originals of other people it is {other.value:.3f}."
+    return seen(score, text, {} if other is None else {"other people": other.value})
+
+
+def _synthetic(result: AuditResult) -> bool:
+    """Whether the pictures of the release belong to no original."""
+    return any(reason.code is ReasonCode.SYNTHETIC for each in result.attacks for reason in each.missing)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from veilkit.attacks import ATTACKS
 from veilkit.attacks.intervals import CONFIDENCE
 from veilkit.audit.result import AuditResult
-from veilkit.audit.verdicts.phrases import ASIDE
-from veilkit.audit.verdicts.remedies import for_invalid, for_missing, together, why_missing
+from veilkit.audit.verdicts.remedies import by_need, for_invalid, for_missing, why_missing
 from veilkit.audit.verdicts.thresholds import Thresholds, grade, over_chance
 from veilkit.audit.verdicts.verdict import ORDER, AttackVerdict, Grade, LevelVerdict
-from veilkit.audit.verdicts.wording import found, percent, sentence, unproven
+from veilkit.audit.verdicts.wording import found, is_baseline, percent, sentence, tells_identity, together, unproven
 from veilkit.metrics import clopper_pearson
 from veilkit.types import Evidence, Level, Score
 
@@ -22,7 +20,7 @@ def level_verdicts(result: AuditResult, thresholds: Thresholds) -> tuple[LevelVe
     verdicts: list[LevelVerdict] = []
     for level in Level:
         below = min((each.grade for each in verdicts), key=ORDER.index, default=Grade.NOT_ATTACKED)
-        tried = [each for each in result.attacks if each.level is level and not _baseline(each.attack)]
+        tried = [each for each in result.attacks if each.level is level and not is_baseline(each.attack)]
         verdicts.append(_verdict(result, level, tried, below, thresholds))
     return tuple(verdicts)
 
@@ -54,8 +52,8 @@ def attack_verdict(result: AuditResult, evidence: Evidence, thresholds: Threshol
         over_chance_low=_over(score.low, chance),
         over_chance_high=_over(_room(score, _people(result, evidence)), chance),
         unprotected=_over(gates["on originals"], gates.get("chance")) if same else None,
-        invalid=evidence.invalid,
-        counts=evidence.attack not in ASIDE,
+        invalid=tuple(map(str, evidence.invalid)),
+        counts=tells_identity(evidence.attack),
     )
 
 
@@ -67,17 +65,17 @@ def _verdict(
         (attack_verdict(result, each, thresholds) for each in made),
         key=lambda each: (ORDER.index(each.grade), -(each.over_chance or 0.0)),
     )
-    missing = {each.attack: each.reason for each in tried if not each.applicable}
+    missing = {each.attack: each.missing for each in tried if not each.applicable}
     counted = [each for each in attacks if each.counts]
     worst = min((each.grade for each in counted), key=ORDER.index, default=Grade.NOT_ATTACKED)
     failed = [each for each in made if unproven(each)]
     needs = [(each.attack, for_invalid(each)) for each in made if each.invalid]
-    needs += [(attack, for_missing(attack, reason)) for attack, reason in missing.items()]
+    needs += [(attack, for_missing(attack, reasons)) for attack, reasons in missing.items()]
     needs += [(each.attack, "more people") for each in counted if each.grade is Grade.UNCLEAR]
     if worst.graded:
         text = _grounds(attacks, worst)
     elif worst is Grade.NO_VERDICT:
-        text = f"No verdict at {level}: {_reasons({each.attack: '; '.join(each.invalid) for each in failed})}."
+        text = f"No verdict at {level}: {_reasons({each.attack: together(each.invalid) for each in failed})}."
     else:
         text = f"Not attacked at {level}: {why_missing(missing) or 'there is no such attack'}."
     aside = []
@@ -93,7 +91,15 @@ def _verdict(
         )
     if below.leak and ORDER.index(below) < ORDER.index(worst):
         aside.append(f"At least “{below}”, as at lower levels.")
-    return LevelVerdict(level, worst, text, " ".join(aside), together(needs), tuple(attacks), missing)
+    return LevelVerdict(
+        level,
+        worst,
+        text,
+        " ".join(aside),
+        by_need(needs),
+        tuple(attacks),
+        {attack: together(reasons) for attack, reasons in missing.items()},
+    )
 
 
 def _grounds(attacks: list[AttackVerdict], worst: Grade) -> str:
@@ -144,11 +150,7 @@ def _over(rate: float | None, chance: float | None) -> float | None:
 
 def _reasons(attacks: dict[str, str]) -> str:
     """Attacks and why they gave nothing, those of one reason together."""
-    together: dict[str, list[str]] = {}
+    by_reason: dict[str, list[str]] = {}
     for attack, why in attacks.items():
-        together.setdefault(why, []).append(attack)
-    return "; ".join(f"{', '.join(names)} ({why})" for why, names in together.items())
-
-
-def _baseline(attack: str) -> bool:
-    return attack in ATTACKS and ATTACKS[attack].baseline
+        by_reason.setdefault(why, []).append(attack)
+    return "; ".join(f"{', '.join(names)} ({why})" for why, names in by_reason.items())

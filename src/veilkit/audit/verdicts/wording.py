@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from veilkit.attacks import ATTACKS, UNPAIRED_ATTACKS
-from veilkit.attacks.gates import IN_NOISE
+from collections.abc import Iterable
+
+from veilkit.attacks import ATTACKS, attack_named
+from veilkit.attacks.headline import Headline, general_headline
 from veilkit.audit.result import AuditResult
-from veilkit.audit.verdicts.phrases import PHRASES, Phrase
-from veilkit.types import Evidence, Score
+from veilkit.types import Evidence, Reason, ReasonCode, Score
 
 
 def percent(rate: float) -> str:
@@ -45,30 +46,35 @@ def judge_name(result: AuditResult) -> str:
     return f"{kind} ({result.judge.name})"
 
 
-def about(attack: str) -> str:
+def summary_of(attack: str) -> str:
     """What an attack does, in one line."""
-    if attack in UNPAIRED_ATTACKS:
-        return UNPAIRED_ATTACKS[attack].summary
-    return ATTACKS[attack].summary if attack in ATTACKS else attack.replace("_", " ")
+    known = attack_named(attack)
+    return attack.replace("_", " ") if known is None else known.summary
 
 
-def phrase_of(attack: str) -> Phrase:
-    """How to tell what an attack found."""
-    general = f"The attack {attack} ({about(attack)}) succeeds {{value}} of the time{{interval}}"
-    return PHRASES.get(attack, Phrase(attack.replace("_", " ").capitalize(), general, metric=""))
+def is_baseline(attack: str) -> bool:
+    """Whether an attack is no adversary but what adversaries must beat."""
+    known = ATTACKS.find(attack)
+    return known is not None and known.baseline
 
 
-def headline(evidence: Evidence | None, metric: str) -> tuple[Score, float] | None:
-    """An attack's score and what chance would score, or None where it was not made."""
-    score = next((each for each in evidence.scores if each.metric == metric), None) if evidence else None
-    return None if evidence is None or score is None else (score, float(evidence.details["chance"][metric]))
+def tells_identity(attack: str) -> bool:
+    """Whether an attack tells who somebody is, and so takes part in its level's grade."""
+    known = attack_named(attack)
+    return known is None or known.tells_identity
+
+
+def headline_of(attack: str) -> Headline:
+    """How an attack tells what it found, as it says itself."""
+    known = attack_named(attack)
+    return general_headline(attack, attack.replace("_", " ")) if known is None else known.headline
 
 
 def found(evidence: Evidence | None) -> tuple[Score, float | None] | None:
     """The score that an attack is told by, its first where that was not measured, and chance where it is known."""
     if evidence is None or not evidence.scores:
         return None
-    metric = phrase_of(evidence.attack).metric
+    metric = headline_of(evidence.attack).metric
     score = next((each for each in evidence.scores if each.metric == metric), evidence.scores[0])
     return score, evidence.details.get("chance", {}).get(score.metric)
 
@@ -83,11 +89,16 @@ def at_least(evidence: Evidence) -> bool:
     if not evidence.invalid or scored is None or not evidence.details.get("gates"):
         return False
     score, chance = scored
-    sound = not any(reason.startswith(IN_NOISE) for reason in evidence.invalid)
+    sound = all(reason.code is not ReasonCode.FOUND_IN_NOISE for reason in evidence.invalid)
     return sound and chance is not None and score.low is not None and score.low > chance
 
 
-def unproven(evidence: Evidence) -> tuple[str, ...]:
+def together(reasons: Iterable[Reason]) -> str:
+    """Reasons as one text."""
+    return "; ".join(map(str, reasons))
+
+
+def unproven(evidence: Evidence) -> tuple[Reason, ...]:
     """Why nothing may be concluded from what an attack found, or nothing."""
     return () if at_least(evidence) else evidence.invalid
 
@@ -96,7 +107,7 @@ def no_less(evidence: Evidence) -> str:
     """That a stronger attacker finds as much at least, and why; nothing where that is not so (`at_least`)."""
     if not at_least(evidence):
         return ""
-    return f" This attacker was too weak ({'; '.join(evidence.invalid)}): a stronger one finds no less."
+    return f" This attacker was too weak ({together(evidence.invalid)}): a stronger one finds no less."
 
 
 def sentence(result: AuditResult, evidence: Evidence) -> str:
@@ -104,10 +115,10 @@ def sentence(result: AuditResult, evidence: Evidence) -> str:
     scored = found(evidence)
     assert scored is not None
     score, chance = scored
-    phrase = phrase_of(evidence.attack)
+    told = headline_of(evidence.attack)
     name = judge_name(result)
-    text = phrase.text.format(
+    text = told.sentence.format(
         value=percent(score.value), interval=interval(score), judge=name[0].lower() + name[1:], Judge=name
     )
-    text += f". Blind guessing {phrase.blind} {percent(chance)}." if chance is not None else "."
+    text += f". Blind guessing {told.blind} {percent(chance)}." if chance is not None else "."
     return text + no_less(evidence)

@@ -14,7 +14,6 @@ from torch import Tensor, nn
 
 from veilkit.checkpoint import load_weights, save_checkpoint
 from veilkit.methods.privacyreid.patchgan import PatchGan, discriminator_loss, generator_loss
-from veilkit.methods.privacyreid.quantiser import quantised_through
 from veilkit.methods.privacyreid.training.config import AnonymiserConfig
 from veilkit.methods.privacyreid.training.data import AnonymiserData
 from veilkit.methods.privacyreid.training.joint_reid import JointReid
@@ -24,6 +23,17 @@ from veilkit.rng import Randomness
 from veilkit.training.fitting import seeded
 from veilkit.training.schedule import Schedule
 from veilkit.training.state import of_prefix, pack_optimizer, read_state, unpack_optimizer, with_prefix
+
+
+def quantised_through(images: Tensor) -> Tensor:
+    """Images in [0, 1] as an 8-bit file holds them; the gradient is that of the identity (straight through).
+
+    >>> import torch
+    >>> float(quantised_through(torch.tensor(0.5)) * 255)
+    128.0
+    """
+    return images + (images.detach().mul(255).round_().clamp_(0, 255).div_(255) - images.detach())
+
 
 STATE_KIND = "anonymiser-training"
 _RANGE = 2.0  # L1 is taken on [-1, 1], as in pix2pix, whose weight of 100 it goes with
