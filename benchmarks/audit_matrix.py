@@ -3,8 +3,8 @@
     VEILKIT_DATA=... python benchmarks/audit_matrix.py [--comparison DIR] [--deface FILE]
 
 takes about three minutes for each release. The releases are those that `python -m studies comparison` has made,
-in runs/comparison (--only releases is enough); deface is a tool of others (`pip install deface`, in an environment of its
-own), and is given the same pictures. `veilkit audit --spec` audits all of them; then every report is opened in
+in runs/comparison (--only releases is enough); deface is a tool of others (`pip install deface`, in an environment of
+its own), and is given the same pictures. `veilkit audit --spec` audits all of them; then every report is opened in
 Chromium without a network.
 """
 
@@ -25,10 +25,10 @@ from report_browser import NoBrowserError, chromium, visit
 sys.path.insert(0, str(ROOT))  # the studies lie beside the package
 from studies.comparison.models import Models
 from studies.comparison.plan import ENTRIES, FACES
+from studies.comparison.spec_text import spec_text
 from studies.comparison.study import STUDY, named_judge
 from veilkit.audit.cells.budget import seconds_of
 from veilkit.audit.inputs.spec import AuditSpec, DatasetSpec, ExpertSpec, ReleaseSpec
-from veilkit.audit.inputs.spec_text import spec_text
 from veilkit.methods import METHODS
 
 CONFIG = STUDY.published

@@ -104,18 +104,8 @@ class DisguiseCells:
         """How many pictures and people there are, and what became of the main release's faces."""
 
         def compute() -> dict[str, Any]:
-            originals, reports = self.originals, self.released(self.config.main).reports
-            outcomes = [face["outcome"] for report in reports for face in report["faces"]]
-            return {
-                "pictures": len(originals.people),
-                "people": len(np.unique(originals.people)),
-                "public pictures": len(originals.codes["public"]),
-                "public people": len(np.unique(originals.codes["public"])),
-                "without a face": originals.left_out,
-                "outcomes": {name: outcomes.count(name) for name in sorted(set(outcomes))},
-                "no face found": sum(not report["faces"] for report in reports),
-                "trained together": {kind: self.models.trained(kind) for kind in ("opp", "mlp", "ved")},
-            }
+            counts = self.originals.counts(self.released(self.config.main))
+            return {**counts, "trained together": {kind: self.models.trained(kind) for kind in ("opp", "mlp", "ved")}}
 
         return self._cells.get("pictures", compute)
 

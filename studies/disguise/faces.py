@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -122,6 +122,19 @@ class FaceOriginals:
         held = [entries[path].report for path in self._paths["tested"]]
         reports = tuple(json.loads(report) for report in held if report is not None)
         return FaceRelease(made["tested"], made["public"], reports, made.get("elsewhere"))
+
+    def counts(self, release: FaceRelease) -> dict[str, Any]:
+        """How many pictures and people there are, and what became of the faces of a release."""
+        outcomes = [face["outcome"] for report in release.reports for face in report["faces"]]
+        return {
+            "pictures": len(self.people),
+            "people": len(np.unique(self.people)),
+            "public pictures": len(self.codes["public"]),
+            "public people": len(np.unique(self.codes["public"])),
+            "without a face": self.left_out,
+            "outcomes": {name: outcomes.count(name) for name in sorted(set(outcomes))},
+            "no face found": sum(not report["faces"] for report in release.reports),
+        }
 
     def crops(self, release: FaceRelease | None = None, part: Part = "tested") -> AlignedPictures:
         """Aligned crops of one part, of a release or of the originals."""

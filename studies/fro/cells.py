@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from studies.fro.attacks import attack_synthetic
+from studies.fro.clusters import clustering
 from studies.fro.figures import draw_plane
 from studies.fro.plan import CLUSTERED, RIVALS, FroStudyConfig
 from studies.fro.shadows import shadow_attack, shadow_parts
@@ -27,7 +28,7 @@ from veilkit.datasets.views import Views
 from veilkit.experts import Embedder
 from veilkit.methods.fro.method import Fro, FroConfig
 from veilkit.methods.fro.student import load_synthetic, train_student, views_of
-from veilkit.metrics import kmeans_ari, silhouette, ssim
+from veilkit.metrics import ssim
 from veilkit.networks.reid import ReidNetwork, load_reid
 from veilkit.pipeline.protect import protect
 from veilkit.rng import Randomness
@@ -139,7 +140,7 @@ class FroCells:
     def clusters(self, model: str, pictures: str) -> dict[str, Any]:
         """Silhouette and ARI of the features that pool, fro-1 or patches give to train, val or a release."""
         return self._cells.get(
-            f"clusters/{model}/{pictures}", lambda: _clustering(*self.features(model, pictures), self.config.seed)
+            f"clusters/{model}/{pictures}", lambda: clustering(*self.features(model, pictures), self.config.seed)
         )
 
     def mixup_clusters(self, ratio: float) -> dict[str, Any]:
@@ -148,7 +149,7 @@ class FroCells:
 
         def compute() -> dict[str, Any]:
             split = self._released("mixup", name, {"ratio": ratio})
-            return _clustering(*self._features(self._network("pool"), split, name), self.config.seed)
+            return clustering(*self._features(self._network("pool"), split, name), self.config.seed)
 
         return self._cells.get(f"mixup/{name}", compute)
 
@@ -298,12 +299,3 @@ class FroCells:
         starts = range(0, len(ours), 64)
         values = torch.cat([ssim(ours[start : start + 64], theirs[start : start + 64]) for start in starts])
         return {"pairs": len(values), "ssim": float(values.mean()), "deviation": float(values.std())}
-
-
-def _clustering(features: np.ndarray, people: np.ndarray, seed: int) -> dict[str, Any]:
-    return {
-        "pictures": len(people),
-        "people": len(np.unique(people)),
-        "silhouette": silhouette(features, people),
-        "ari": kmeans_ari(features, people, seed=seed),
-    }

@@ -30,7 +30,8 @@ def rows(cells: Mapping[str, Any], config: FroStudyConfig) -> list[dict[str, Any
                     "figure": round(kept, 1),
                     "bar": f">= {bar}",
                     "unit": "%",
-                    "note": f"{_name(metric)}: pool {interval_of(pool, metric)}, student {interval_of(student, metric)}"
+                    "note": f"{_name(metric)}: pool {interval_of(pool, metric)}, "
+                    f"student {interval_of(student, metric)}"
                     + "".join(f", {name} {interval_of(cell, metric)}" for name, cell in beside.items())
                     + why,
                 }

@@ -89,4 +89,5 @@ def cell_names(config: FroStudyConfig) -> tuple[str, ...]:
 
 def scale(config: FroStudyConfig) -> str:
     """What the figures are of."""
-    return f"{config.people} people, {config.backbone}, {config.preset}, {config.steps} steps; official query and gallery"
+    synthesis = f"{config.preset}, {config.steps} steps"
+    return f"{config.people} people, {config.backbone}, {synthesis}; official query and gallery"

@@ -20,12 +20,12 @@ from studies.peprnet.measures import (
     identified,
     mechanism_of,
     noised,
+    plane,
     searched,
     stage2,
 )
 from studies.peprnet.plan import BASELINE, HEADLESS, NOISY, PAPERS_NOISE, STAGE1, PeprStudyConfig, cell_names
 from studies.peprnet.rivals import heads_blurred, train_head
-from studies.privacyreid.feature_distribution import distribution
 from studies.shared.attacks import described
 from studies.shared.cells import Cell, CellStore
 from studies.shared.figures import sheet
@@ -202,16 +202,7 @@ class PeprCells:
     def plane(self, name: str) -> dict[str, Any]:
         """Features of some people in the plane by t-SNE, without and with PrivUnit's noise (Figure 6)."""
 
-        def compute() -> dict[str, Any]:
-            few = np.flatnonzero(np.isin(self.part.people, np.unique(self.part.people)[: self.config.drawn]))
-            features = self.features(name)
-            mechanism = mechanism_of("privunit", features, max(self.config.epsilons), self.config)
-            noisy = noised(features[few], mechanism, self.config.seed)
-            return distribution(
-                features[few], noisy, self.part.people[few], shown=self.config.drawn, seed=self.config.seed
-            )
-
-        return self._cells.get(f"plane/{name}", compute)
+        return self._cells.get(f"plane/{name}", lambda: plane(self.part, self.features(name), self.config))
 
     def pictures(self, name: str) -> dict[str, Any]:
         """The decoder's pictures as a release of files: likeness, and what a stranger recognises in them."""
@@ -224,7 +215,8 @@ class PeprCells:
             )  # fmt: skip
             release = self.originals.released(outcome)
             target = AttackTarget(
-                rng=self._rng, protected=release.tested, originals=self.originals.tested, people=self.originals.people,
+                rng=self._rng, protected=release.tested, originals=self.originals.tested,
+                people=self.originals.people,
                 search=self.originals.search, recogniser=self.judge,
             )  # fmt: skip
             return {

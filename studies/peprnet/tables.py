@@ -157,8 +157,10 @@ def _named(cell: Row) -> tuple[str, ...]:
 
 def page_tables(cells: Mapping[str, Any], config: PeprStudyConfig) -> str:
     """What stands on PEPR-Net's page, as far as it is computed."""
-    sections = [f"CUHK03-NP (detected, 128x64): {scale(config)}; seed {config.seed}, on a CPU. Rates in %, with 95 % intervals "
-             "over people who were not trained on."]  # fmt: skip
+    sections = [
+        f"CUHK03-NP (detected, 128x64): {scale(config)}; seed {config.seed}, on a CPU. "
+        "Rates in %, with 95 % intervals over people who were not trained on."
+    ]
     if models := named_cells(cells, "model", config.models):
         sections += [
             "Table 1, utility against closed-set identification by three classifiers:",

@@ -149,8 +149,10 @@ def page_tables(cells: Mapping[str, Any], config: PixelFadeStudyConfig) -> str:
     releases, recovered, outlines, attacks = (
         cells_of(cells, kind, config) for kind in ("release", "recovery", "outline", "attack")
     )
-    sections = [f"CUHK03-NP (detected, 128x64): {scale(config)}; seed {config.seed}, on a CPU. PNG files read back; rates in %, "
-             "with 95 % intervals over people."]  # fmt: skip
+    sections = [
+        f"CUHK03-NP (detected, 128x64): {scale(config)}; seed {config.seed}, on a CPU. "
+        "PNG files read back; rates in %, with 95 % intervals over people."
+    ]
     if releases:
         sections += ["Recognised by the authorised expert:", matching_table(releases, "expert")]
         sections += ["Change of Rank-1 in points, and what the private ledger says:", kept_table(releases)]
@@ -163,7 +165,8 @@ def page_tables(cells: Mapping[str, Any], config: PixelFadeStudyConfig) -> str:
     if order := cells.get("order"):
         sections.append(differences(order, "recovery SSIM"))
     if sizes := cells.get("sizes"):
-        sections += ["Mosaic and blur as they stand, nothing recovered: SSIM to originals of their size, and enlarged:",
+        sections += ["Mosaic and blur as they stand, nothing recovered: SSIM to originals of their size, and "
+                     "enlarged:",
                   sizes_table(sizes)]  # fmt: skip
     if attacks:
         sections += ["Stronger attackers on ours:", attacks_table(attacks)]

@@ -189,8 +189,10 @@ def _gets(name: str, cell: Row) -> tuple[str, str, str, str]:
 
 def page_tables(cells: Mapping[str, Any], config: PrivacyReidStudyConfig) -> str:
     """What stands on PrivacyReID's page, as far as it is computed."""
-    sections = [f"CUHK03-NP (detected, 128x64): {scale(config)}; seed {config.seed}, on a CPU. PNG files read back; rates in %, "
-             "with 95 % intervals over people who were not trained on."]  # fmt: skip
+    sections = [
+        f"CUHK03-NP (detected, 128x64): {scale(config)}; seed {config.seed}, on a CPU. "
+        "PNG files read back; rates in %, with 95 % intervals over people who were not trained on."
+    ]
     releases, recovered = (cells_by_stage(cells, kind) for kind in ("release", "recovered"))
     if releases:
         sections += ["Table 5, each release searched by the recogniser trained with it:", settings_table(releases)]

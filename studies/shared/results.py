@@ -18,7 +18,8 @@ LONGEST = 24  # a longer list holds values of single pictures, people or points
 @dataclass(frozen=True, slots=True)
 class Results:
     """date: when the newest of the cells was computed. scale: what the figures are of. settings: the options, and the
-    fingerprints of models and recognisers; more than one where tables differ in them. cells: results by name, without what is long.
+    fingerprints of models and recognisers; more than one where tables differ in them. cells: results by name, without
+    what is long.
 
     tables: by the name of their place, as they were printed, where the cells of a published run are lost.
     """

@@ -100,10 +100,10 @@ class Computation(Protocol):
 class Study(ABC, Generic[C]):
     """A study: what it computes, and how its tables and claims follow from the cells.
 
-    name: as the command has it. title: of its report. data: as claims name it. published: the options of the published
-    figures. threads: of torch; None is one for each core. figures: those of `draw` that are published with the
-    results. pages: beside its README, where its tables may have a place. extra: what `--only` takes besides cells.
-    elsewhere: tables that have no place on its own page, and need none on another.
+    name: as the command has it. title: of its report. data: as claims name it. published: the options of the
+    published figures. threads: of torch; None is one for each core. figures: those of `draw` that are published with
+    the results. pages: beside its README, where its tables may have a place. extra: what `--only` takes besides
+    cells. elsewhere: tables that have no place on its own page, and need none on another.
     """
 
     name: ClassVar[str]

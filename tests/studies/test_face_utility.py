@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from studies.disguise.face_utility import expression_agreement, gaze_errors, landmark_errors
 from veilkit.errors import DataError
-from veilkit.metrics.face_utility import expression_agreement, gaze_errors, landmark_errors
 
 
 def test_a_shift_by_a_tenth_of_the_eyes_distance_is_ten_percent() -> None:
