@@ -283,19 +283,16 @@ class FroCells:
         return features, np.array([numbers[str(record.identity)] for record in some.records])
 
     def _similarity(self, release: str) -> dict[str, Any]:
-        made = (
-            self.synthetic(float(release.removeprefix("fro-")))[0]
-            if release.startswith("fro-")
-            else self._released(release)
-        )
+        ours = release.startswith("fro-")
+        made = self.synthetic(float(release.removeprefix("fro-")))[0] if ours else self._released(release)
         rng = Randomness.from_seed(self.config.seed).child("ssim").numpy()
         originals: dict[str, list[int]] = {}
         for index, record in enumerate(self._train.records):
             originals.setdefault(str(record.identity), []).append(index)
         order = rng.permutation(len(made))[: self.config.pairs]
         partners = [int(rng.choice(originals[str(made.records[index].identity)])) for index in order]
-        ours = read_pixels(chosen(made, order.tolist()), self.config.size).float().div(255)
+        released = read_pixels(chosen(made, order.tolist()), self.config.size).float().div(255)
         theirs = read_pixels(chosen(self._train, partners), self.config.size).float().div(255)
-        starts = range(0, len(ours), 64)
-        values = torch.cat([ssim(ours[start : start + 64], theirs[start : start + 64]) for start in starts])
+        starts = range(0, len(released), 64)
+        values = torch.cat([ssim(released[start : start + 64], theirs[start : start + 64]) for start in starts])
         return {"pairs": len(values), "ssim": float(values.mean()), "deviation": float(values.std())}

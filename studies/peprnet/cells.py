@@ -111,11 +111,9 @@ class PeprCells:
         def compute() -> dict[str, Any]:
             from veilkit.methods.peprnet.training.train import train_peprnet
 
-            config = self.config.trained(name)
-            trained = train_peprnet(
-                self.training_split, config, deid_target(config), work_dir=self.folder / "training" / name,
-                init=self._init,
-            )  # fmt: skip
+            config, work = self.config.trained(name), self.folder / "training" / name
+            target = deid_target(config)
+            trained = train_peprnet(self.training_split, config, target, work_dir=work, init=self._init)
             PeprNet(config).take(trained).save(self._model_file(name))
             return {"history": list(trained.history)}
 
@@ -141,9 +139,7 @@ class PeprCells:
         """An encoder minus the baseline: paired differences of Rank-1, mAP and identification."""
 
         def compute() -> dict[str, Any]:
-            one, other = (
-                (self.features(each), self.model(each)["identification"]) for each in (name, BASELINE)
-            )  # fmt: skip
+            one, other = ((self.features(each), self.model(each)["identification"]) for each in (name, BASELINE))
             return changes(self.part, one, other, self._rng)
 
         return self._cells.get(f"change/{name}", compute)
