@@ -53,6 +53,22 @@ SealTo = Annotated[
     ),
 ]
 MaxPixels = Annotated[int, typer.Option(min=1, help="Larger pictures are refused.")]
+MaxSide = Annotated[int, typer.Option(min=1, help="Pictures with a longer side are refused.")]
+MaxAspect = Annotated[int, typer.Option(min=1, help="Pictures are refused whose one side is more times the other.")]
+MaxSeconds = Annotated[
+    int, typer.Option(min=1, help="Processor time for a picture in a worker process; then it is refused.")
+]
+MaxMemory = Annotated[
+    int | None,
+    typer.Option(min=1_024, help="Megabytes of a worker process.", show_default="80 % of the machine's memory"),
+]
+Size = Annotated[
+    str | None, typer.Option(metavar="WxH", help="One size in pixels for all pictures, with black bars where needed.")
+]
+Stretch = Annotated[bool, typer.Option("--stretch", help="With --size: no bars; proportions are lost.")]
+PadFiles = Annotated[
+    bool, typer.Option("--pad-files", help="PNG without compression: a file's size tells its pixels' number alone.")
+]
 
 
 def protect(
@@ -69,11 +85,19 @@ def protect(
     labels: Labels = "auto",
     image_format: FormatChoice = ImageFormat.png,
     max_pixels: MaxPixels = 50_000_000,
+    max_side: MaxSide = 32_767,
+    max_aspect: MaxAspect = 100,
+    max_seconds: MaxSeconds = 1_800,
+    max_memory: MaxMemory = None,
+    size: Size = None,
+    stretch: Stretch = False,
+    pad_files: PadFiles = False,
     seal_to: SealTo = None,
 ) -> None:
     """Protect every picture of a folder. A run that was stopped goes on when the same command is given again.
 
     Exit code: 0 all pictures protected, 3 some were refused (the reasons are told), 2 an error, 130 interrupted.
+    Refused is also what looks like a picture or a video and is not read, and a link to a folder.
     """
     from veilkit.pipeline.engines.forkserver import start_early
 
@@ -82,6 +106,7 @@ def protect(
         start_early()
     from veilkit.configs import parse_settings
     from veilkit.media.reading import Limits
+    from veilkit.media.shape import Shape
     from veilkit.methods import METHODS
     from veilkit.pipeline.protect import protect as run
 
@@ -106,7 +131,14 @@ def protect(
         labels=labels,
         image_format=image_format.value,
         workers=workers,
-        limits=Limits(pixels=max_pixels),
+        limits=Limits(
+            pixels=max_pixels,
+            side=max_side,
+            aspect=max_aspect,
+            seconds=max_seconds,
+            memory=None if max_memory is None else max_memory * 2**20,
+        ),
+        shape=Shape.parse(size, stretch=stretch, even_files=pad_files),
         seal_to=seal_to or (),
     )
     refused = sum(outcome.refused.values())

@@ -145,5 +145,5 @@ class DlibLandmarks(Predictor):
 
 def _pixels(images: Tensor) -> list[NDArray[np.uint8]]:
     """Each image as HWC, 8 bits."""
-    whole = images.detach().clamp(0, 1).mul(255).round().byte().permute(0, 2, 3, 1).numpy()
+    whole = images.detach().clamp(0, 1).mul_(255).round_().byte().permute(0, 2, 3, 1).numpy()
     return list(np.array(whole, order="C"))  # of one pixel, torch's own strides are none that dlib takes

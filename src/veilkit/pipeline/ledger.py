@@ -19,6 +19,8 @@ from veilkit.errors import DestinationError
 
 State: TypeAlias = Literal["waiting", "done", "refused"]
 _PAGE = 256  # rows held in memory at once
+NEVER_WRITTEN = ".refused"
+"""Suffix, in the ledger alone, of what is noted only to be refused, so that it takes no picture's name."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -131,6 +133,9 @@ class Ledger:
         rows = ((os.fsencode(e.output), os.fsencode(e.source), _blob(e.identity), _blob(e.camera)) for e in entries)
         self._db.execute("BEGIN")
         try:
+            # What was no picture may be one by now, and then needs the name of one.
+            held = (len(NEVER_WRITTEN), NEVER_WRITTEN.encode())
+            self._db.execute("DELETE FROM pictures WHERE substr(output, -?) = ?", held)
             self._db.execute("UPDATE pictures SET present = 0")
             self._db.executemany(
                 "INSERT INTO pictures (output, source, identity, camera) VALUES (?, ?, ?, ?) ON CONFLICT (source) "

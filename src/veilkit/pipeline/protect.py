@@ -14,6 +14,7 @@ from veilkit.datasets.labels import labeller
 from veilkit.errors import ConfigError, DestinationError, UsageError
 from veilkit.key import Key, read_or_create_key
 from veilkit.media.reading import Limits
+from veilkit.media.shape import Shape
 from veilkit.media.writing import SUFFIX, Format
 from veilkit.methods import METHODS, Item, Method, Synthesiser, bind
 from veilkit.pipeline.engines.local import LocalEngine
@@ -73,6 +74,7 @@ def protect(
     limits: Limits | None = None,
     model: str | Path | None = None,
     seal_to: Sequence[str | Path] = (),
+    shape: Shape | None = None,
 ) -> Outcome:
     """Protect every picture below `source` and write the release to `destination`.
 
@@ -82,6 +84,7 @@ def protect(
     names: "pseudonyms", or "kept" for the pictures' own paths. labels: who is in a picture (see `datasets.labels`).
     workers: processes to work in; 0 works in this one.
     seal_to: age recipients (`age1...`, or files of them) to whom each original is sealed, in `DESTINATION.sealed`.
+    limits: what is read and what may be spent on it. shape: a common size of the pictures and of their files.
 
     A run that was stopped goes on when it is called again; what is done and unchanged is not done again. Pictures
     that cannot be read are refused one by one, and the rest is done.
@@ -94,7 +97,8 @@ def protect(
         raise ConfigError("names must be pseudonyms or kept, image_format png or jpeg, and workers at least 0")
     labeller(labels, places.source)  # before anything is made on disk
     secret, new_key = _secret(places, seed)
-    wanted = Wanted(chosen, image_format, names, labels, recipients)
+    shape = _shape(shape or Shape(), chosen, image_format)
+    wanted = Wanted(chosen, image_format, names, labels, recipients, shape)
     try:
         with Ledger(places.ledger_file(secret)) as ledger:
             open_release(wanted, places, ledger)
@@ -103,7 +107,7 @@ def protect(
             (places.destination / MANIFEST).unlink(missing_ok=True)  # it stands only in a finished release
             job = Job(
                 chosen, secret.randomness, places.source, places.destination, places.scratch, image_format,
-                limits or Limits(), sealed,
+                limits or Limits(), sealed, shape,
             )  # fmt: skip
             _work(job, ledger, workers)
             if sealed is not None:
@@ -157,6 +161,15 @@ def _method(
             f"{method} must learn before it protects: `veilkit fit {method} DATA --out FILE` and --model"
         )
     return kind.load(Path(model)).reconfigured(preset, settings)
+
+
+def _shape(shape: Shape, method: Method[Any], image_format: Format) -> Shape:
+    """The shape, unless it does not go with the method or the format."""
+    if shape.size is not None and isinstance(method, Synthesiser):
+        raise UsageError(f"{method.name} makes pictures of one size anyway: leave the size out")
+    if shape.even_files and image_format != "png":
+        raise UsageError("only PNG files can be made alike in size: leave that out, or choose png")
+    return shape
 
 
 def _secret(places: Places, seed: int | None) -> tuple[Key, bool]:

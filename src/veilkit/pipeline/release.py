@@ -6,13 +6,14 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
 from veilkit.configs import differing
 from veilkit.errors import DestinationError
 from veilkit.key import Key
+from veilkit.media.shape import Shape
 from veilkit.media.writing import Format, write_atomically
 from veilkit.methods import Method, Synthesiser
 from veilkit.pipeline.ledger import Ledger
@@ -33,13 +34,14 @@ class Wanted:
     names: Names
     labels: str
     recipients: tuple[str, ...]
+    shape: Shape = field(default_factory=Shape)
 
 
 def open_release(wanted: Wanted, places: Places, ledger: Ledger) -> None:
     """Make the destination ready, or refuse it where it holds something else than this release."""
     facts = {
         "method": wanted.method.fingerprint(),
-        "format": wanted.image_format,
+        "format": f"{wanted.image_format}{wanted.shape}",
         "names": wanted.names,
         "source": str(places.source),
     }

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from torch import Tensor, nn
 
-from veilkit.checkpoint import load_checkpoint, load_weights, save_checkpoint
+from veilkit.checkpoint import check_weights, load_checkpoint, load_weights, save_checkpoint, understood
+from veilkit.configs import check_range, read_facts
 from veilkit.datasets.augment import augment
 from veilkit.datasets.sampler import PKSampler
 from veilkit.datasets.views import Views, moved
@@ -187,18 +188,24 @@ class ReidRun:
     def restore(self, path: Path) -> None:
         """Go on from what `save` wrote; refuses the state of another recipe, start or dataset."""
         saved = load_checkpoint(path, STATE_KIND)
-        other = saved.config.get("run", {})
+        with understood(path.name):
+            facts = read_facts(saved.config, {"run": dict, "epoch": int, "steps": int})
+            check_range("epoch", facts["epoch"], 0, self.config.epochs)
+            check_range("steps", facts["steps"], 0, 2**40)
+        other = facts["run"]
         changed = sorted(n for n in {*other, *self._fingerprint} if other.get(n) != self._fingerprint.get(n))
         if changed:
             raise ConfigError(
                 f"{path} belongs to another run: {', '.join(changed)} differ; "
                 "give this run a work folder of its own, or delete that file"
             )
-        self.epoch, self._steps = int(saved.config["epoch"]), int(saved.config["steps"])
+        self.epoch, self._steps = facts["epoch"], facts["steps"]
         load_weights(self._network, of_prefix("network", saved.tensors), path.name)
         load_weights(self._centres, of_prefix("centres", saved.tensors), path.name)
         unpack_optimizer(self._adam, of_prefix("adam", saved.tensors))
-        for name, value in of_prefix("average", saved.tensors).items():
+        average = of_prefix("average", saved.tensors)
+        check_weights(self._network, average, path.name)
+        for name, value in average.items():
             self._average.tensors[name].copy_(value)
 
     def _identity_loss(self, logits: Tensor, positions: NDArray[np.int64]) -> Tensor:

@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 from torch import Tensor
 
-from veilkit.checkpoint import load_checkpoint, save_checkpoint
-from veilkit.configs import as_dict, check_range, digest, with_settings
+from veilkit.checkpoint import load_checkpoint, save_checkpoint, understood
+from veilkit.configs import as_dict, check_range, digest, from_json, read_facts, with_settings
 from veilkit.errors import ConfigError
 from veilkit.experts import Embedder
 from veilkit.experts.alignment import WIDE, warp
@@ -314,10 +314,11 @@ class Disguise(FaceMethod[DisguiseConfig]):
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read what `save` wrote; experts and finders are loaded at first use."""
-        checkpoint = load_checkpoint(path, f"method/{cls.name}")
-        config = with_settings(cls.default, cast(dict[str, Any], checkpoint.config["method"]))
+        checkpoint, source = load_checkpoint(path, f"method/{cls.name}"), Path(path).name
+        with understood(source):
+            config = from_json(cls.default, read_facts(checkpoint.config, {"method": dict})["method"])
         config = replace(config, identity=tuple(_beside(name, Path(path)) for name in config.identity))
-        return cls(config, DisguiseModel.read(config, checkpoint, Path(path).name))
+        return cls(config, DisguiseModel.read(config, checkpoint, source))
 
     def _like(self, path: Path) -> Self:
         """A model file whose networks have the shapes of this configuration."""

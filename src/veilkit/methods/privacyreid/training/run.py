@@ -12,7 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from veilkit.checkpoint import load_weights, save_checkpoint
+from veilkit.checkpoint import load_weights, save_checkpoint, understood
+from veilkit.configs import read_facts
+from veilkit.errors import ConfigError
 from veilkit.methods.privacyreid.patchgan import PatchGan, discriminator_loss, generator_loss
 from veilkit.methods.privacyreid.training.config import AnonymiserConfig
 from veilkit.methods.privacyreid.training.data import AnonymiserData
@@ -22,7 +24,7 @@ from veilkit.networks.pix2pix_unet import Pix2PixUNet
 from veilkit.rng import Randomness
 from veilkit.training.fitting import seeded
 from veilkit.training.schedule import Schedule
-from veilkit.training.state import of_prefix, pack_optimizer, read_state, unpack_optimizer, with_prefix
+from veilkit.training.state import of_prefix, pack_optimizer, read_counts, read_state, unpack_optimizer, with_prefix
 
 
 def quantised_through(images: Tensor) -> Tensor:
@@ -136,6 +138,10 @@ class AnonymiserRun:
         facts: of the run that wrote it, where that is another one; it must be one without upgradation.
         """
         saved = read_state(path, STATE_KIND, self._facts if facts is None else facts)
+        with understood(path.name):
+            known = read_facts(saved.config, {"best": float | None, "decisions": tuple[dict[str, Any], ...]})
+            if self.supervision is not None and facts is None and known["best"] is None:
+                raise ConfigError("best is none, but the run upgrades its supervision")
         if of_prefix("target", saved.tensors):
             self.upgrade()
         for prefix, network in self._networks().items():
@@ -143,9 +149,9 @@ class AnonymiserRun:
         self.reid.restore(of_prefix("reid", saved.tensors), path.name)
         unpack_optimizer(self._generators, of_prefix("generators", saved.tensors))
         unpack_optimizer(self._discriminators, of_prefix("discriminators", saved.tensors))
-        self.epoch, self.decisions = int(saved.config["epoch"]), saved.config["decisions"]
+        self.epoch, self.decisions = read_counts(saved, path, {"epoch": 100_000})["epoch"], list(known["decisions"])
         if self.supervision is not None and facts is None:
-            self.supervision = Supervision(saved.config["best"], self.target is not None)
+            self.supervision = Supervision(known["best"], self.target is not None)
 
     def _networks(self) -> dict[str, nn.Module]:
         always = {

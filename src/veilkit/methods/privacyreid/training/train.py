@@ -27,7 +27,7 @@ from veilkit.rng import Randomness
 from veilkit.training.allocator import keep_memory, without_denormals
 from veilkit.training.holdout import Holdout
 from veilkit.training.schedule import Schedule
-from veilkit.training.state import read_state
+from veilkit.training.state import read_counts, read_state
 from veilkit.types import Split
 
 STATE_KIND = "anonymiser-baseline"
@@ -48,7 +48,7 @@ def train_baseline(
     if state.exists():
         saved = read_state(state, STATE_KIND, facts)
         reid.restore(saved.tensors, state.name)
-        epoch = int(saved.config["epoch"])
+        epoch = read_counts(saved, state, {"epoch": epochs})["epoch"]
     schedule = Schedule(epochs, min(config.reid.warmup, epochs), config.reid.decay, config.milestones)
     steps = len(data.batches(0))
     with Progress(epochs * steps, "baseline", done=epoch * steps, stream=stream) as progress:
