@@ -1,4 +1,4 @@
-"""Makes `release_hashes.json`, the table by which `test_release_bytes.py` knows that the same key gives the same bytes.
+"""Makes `release_hashes.json`, by which `test_release_bytes.py` knows that the same key gives the same bytes.
 
     OMP_NUM_THREADS=1 python -m tests.conformance.make_release_hashes [--check]
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         table = measure(Path(folder))
     found = differences(json.loads(TABLE.read_text()), table) if TABLE.exists() else ["there was no table"]
-    print("\n".join(found) or "nothing differs")
+    sys.stdout.write("\n".join(found or ["nothing differs"]) + "\n")
     if wanted.check:
         return 1 if found else 0
     TABLE.write_text(json.dumps(table, indent=1) + "\n")

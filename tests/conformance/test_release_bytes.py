@@ -1,7 +1,7 @@
 """The same key gives the same bytes, for every method, as a table says that was made before; models of before load.
 
-What is computed exactly must have the table's hashes on any machine. The rest must have them wherever a few fixed sums
-come out as they did where the table was made; elsewhere samples of its pictures must be near the table's, and
+What is computed exactly must have the table's hashes on any machine. The rest must have them wherever a few fixed
+sums come out as they did where the table was made; elsewhere samples of its pictures must be near the table's, and
 `test_this_machine_computes_as_the_table_says` is skipped and says so. How to make the table again:
 `make_release_hashes.py`.
 """
@@ -18,7 +18,16 @@ import pytest
 from tests.conformance.make_release_hashes import TABLE
 from tests.conformance.numerics import arithmetic, encoding
 from tests.conformance.releases import (
-    BY_NAME, CASES, KEY, MODELS, Case, describe, make_release, make_sources, picture_hashes, veilkit,
+    BY_NAME,
+    CASES,
+    KEY,
+    MODELS,
+    Case,
+    describe,
+    make_release,
+    make_sources,
+    picture_hashes,
+    veilkit,
 )  # fmt: skip
 
 KNOWN = json.loads(TABLE.read_text())
@@ -40,7 +49,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def skip_other_originals(name: str, sources: Path) -> None:
-    """Of other originals nothing can be the same; on a machine that computes as the table's did, they are a mistake."""
+    """Of other originals nothing can be the same; where sums come out as the table says, they are a mistake."""
     found, known = picture_hashes(sources / name), KNOWN["sources"][name]
     if found.keys() == known.keys() and found != known and not (SAME_SUMS and SAME_FILES):
         pytest.skip(
