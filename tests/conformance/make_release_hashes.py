@@ -29,7 +29,7 @@ def measure(folder: Path) -> dict[str, Any]:
     return {
         "arithmetic": arithmetic(),
         "encoding": encoding(),
-        "sources": {name: picture_hashes(folder / name) for name in (*SOURCES, "odd")},
+        "sources": {name: picture_hashes(folder / name) for name in (*SOURCES, "two", "odd")},
         "releases": {
             case.name: make_release(case, folder, folder / str(number)) for number, case in enumerate(CASES)
         },
