@@ -29,7 +29,7 @@ KEY = "veilkit-key-1 " + "5eed" * 16 + "\n"
 _SAMPLED = 199  # values of a released picture that the table holds, besides its hash
 _PICTURES = (".png", ".jpg")
 
-# The originals, each folder as `veilkit generate` makes it. `two` are pictures of `pair`; `odd_pictures` writes `odd`.
+# The originals, each folder as `veilkit generate` makes it; beside them `two` pictures of `pair`, and `odd`.
 SOURCES: dict[str, tuple[str, ...]] = {
     "people": ("people", "--people", "4", "--images", "2", "--height", "64", "--seed", "5", "--workers", "1"),
     "pair": ("people", "--people", "2", "--images", "2", "--height", "64", "--seed", "7", "--workers", "1"),
@@ -71,8 +71,8 @@ class Case:
 _SEED = "--seed 3 --names keep"
 _FRO = "--model MODELS/cuhk03_fro.safetensors"
 _DISGUISE = "--model MODELS/lfw_disguise.safetensors"
-_QUICK = "--set steps=2 --set spread=1"
-_SHORT = "--set steps=4 --set masks=2 --set startup=2 --set rest=1 --set finish=1 --set spread=1"
+_QUICK = "--set steps=2 --set spread=1 --set batch=2"
+_SHORT = "--set steps=4 --set masks=2 --set startup=2 --set rest=1 --set finish=1 --set spread=1 --set batch=2"
 _SMALL = " --set expert=MODELS/cuhk03_privacyreid.expert.safetensors"  # quicker than the default
 CASES: tuple[Case, ...] = (
     Case("blur"),
@@ -97,9 +97,8 @@ CASES: tuple[Case, ...] = (
     Case("fro", _FRO + " --preset looks --set assembly.steps=2 " + _SEED, source="pair"),
     Case("fro", _FRO + " --preset paper --set assembly.steps=2 " + _SEED, source="pair"),
     Case("fro", _FRO + " --preset deepinversion --set assembly.steps=2 " + _SEED, source="pair"),
-    Case("pixelfade", "--set steps=2", source="two"),
-    Case("pixelfade", _QUICK + " --set expert=MODELS/cuhk03_mobilenetv2.safetensors " + _SEED, source="two"),
-    Case("pixelfade", "--model BEFORE/pixelfade.safetensors --set steps=2 " + _SEED, source="two"),
+    Case("pixelfade", "--set steps=2 --set batch=2", source="two"),
+    Case("pixelfade", "--model BEFORE/pixelfade.safetensors --set steps=2 --set batch=2 " + _SEED, source="two"),
     Case("pixelfade", "--preset paper " + _SHORT + _SMALL + " " + _SEED, source="two"),
     Case("pixelfade", "--preset released " + _SHORT + _SMALL + " " + _SEED, source="two"),
     Case("avih", _QUICK, source="two"),
@@ -109,7 +108,11 @@ CASES: tuple[Case, ...] = (
         "--preset keyless " + _QUICK + " --set expert=MODELS/cuhk03_efficientnet.safetensors " + _SEED,
         source="two",
     ),
-    Case("avih", "--model BEFORE/avih.safetensors --set steps=2 --set start=original " + _SEED, source="two"),
+    Case(
+        "avih",
+        "--model BEFORE/avih.safetensors --set steps=2 --set batch=3 --set start=original " + _SEED,
+        source="two",
+    ),
     Case(
         "privacyreid",
         "--model MODELS/cuhk03_privacyreid.safetensors",

@@ -32,8 +32,9 @@ from tests.conformance.releases import (
 
 KNOWN = json.loads(TABLE.read_text())
 SAME_SUMS, SAME_FILES = KNOWN["arithmetic"] == arithmetic(), KNOWN["encoding"] == encoding()
-# Of 255, the most that the sampled values of a picture may be off in the mean on a CPU that rounds otherwise.
-TOLERANCE = 2.0
+# Of 255, the most that the sampled values of a picture may be off in the mean on a CPU that rounds otherwise. Where
+# torch, oneDNN and MKL were held to AVX2 they were off by 0.0, to SSE by 0.63 at the most (FRO), no value by over 3.
+TOLERANCE = 1.5
 EXPERTS = (
     "cuhk03_mobilenetv2", "cuhk03_efficientnet", "cuhk03_fro.student", "cuhk03_privacyreid.expert",
     "cuhk03_peprnet.expert", "lfw_faces",
