@@ -57,9 +57,14 @@ def _results() -> list[Tensor]:
         pictures, torch.exp(-(torch.arange(-6, 7).float() ** 2) / 18).repeat(3, 1, 1)[:, :, None], groups=3
     )
     spectrum = torch.fft.rfft2(pictures).abs()
-    total = up.pow(2).sum() + features.softmax(1).log().sum() + sum(each.sum() for each in resized)
+    wide = F.conv2d(pictures[:, :1].reshape(2, 64, 8, 4), weight(64, 64, 3, 3), padding=1)  # as wide as a backbone's
+    shares = torch.cat([F.gelu(wide), F.silu(wide)], dim=1).flatten(1).softmax(1)
+    product = weight(64, 640) @ weight(640, 64)
+    total = (
+        up.pow(2).sum() + features.softmax(1).log().sum() + wide.pow(2).sum() + sum(each.sum() for each in resized)
+    )
     (gradient,) = torch.autograd.grad(total, pictures)
     turned = F.grid_sample(
         pictures, F.affine_grid(weight(2, 2, 3), [2, 3, 20, 20], align_corners=False), align_corners=False
     )
-    return [maps, up, features, *resized, blurred, spectrum, gradient, turned, total]
+    return [maps, up, wide, shares, product, features, *resized, blurred, spectrum, gradient, turned, total]
