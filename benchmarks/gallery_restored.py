@@ -2,8 +2,8 @@
 
     python benchmarks/gallery_restored.py
 
-By the commands: half of the records are added, the private folder is copied, the others are added, and of the copy the
-ledger, the list of records, or both are put back. Counted are vectors that differ from those that were out before, and
+By the commands: half of the records are added, the private folder is copied, the others are added, and of the copy
+the ledger, the list of records, or both are put back. Counted are vectors that differ from those that were out, and
 answers of `budget` that tell less than was spent.
 """
 
