@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from veilkit.attacks.headline import Headline
 from veilkit.attacks.intervals import CONFIDENCE, DRAWS
-from veilkit.attacks.mean_image import resized
-from veilkit.attacks.pictures import Pictures, SomePictures
+from veilkit.attacks.pictures import Pictures, SomePictures, resized
 from veilkit.attacks.synthetic_release.base import LabelledPictures, UnpairedAttack, UnpairedNeed, UnpairedTarget
 from veilkit.attacks.synthetic_release.matched_sets import Matched, matched_people, matched_pictures
 from veilkit.attacks.synthetic_release.nearest import RememberedPictures, Vectors, feature_vectors, pixel_vectors

@@ -23,8 +23,8 @@ from veilkit.attacks import ATTACKS, Budget, Need
 from veilkit.attacks.base import AttackTarget
 from veilkit.attacks.headline import Cost
 from veilkit.attacks.learned.recovery import RecoveryConfig
-from veilkit.attacks.mean_image import resized
 from veilkit.attacks.people_split import attack_size
+from veilkit.attacks.pictures import resized
 from veilkit.audit.inputs.subject import Subject
 from veilkit.errors import UsageError
 from veilkit.experts import Embedder
