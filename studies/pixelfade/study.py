@@ -28,11 +28,11 @@ from studies.shared.parts import chosen_people, laid_out
 from studies.shared.subject import Released, Subject
 from veilkit.attacks import AttackTarget, Budget, Masks
 from veilkit.attacks.learned.foreground import foreground
-from veilkit.attacks.learned.recovery import RecoveryConfig
+from veilkit.attacks.learned.recovery import Recovery, RecoveryConfig
 from veilkit.attacks.learned.silhouette import SilhouetteConfig
 from veilkit.attacks.people_split import attack_size
 from veilkit.attacks.pictures import NoisePictures
-from veilkit.audit.cells.attempts import Attempts, attempts
+from veilkit.attacks.recovered_pictures import RecoveredPictures
 from veilkit.audit.inputs.cache import Cache
 from veilkit.datasets.market1501 import Market1501
 from veilkit.experts import Embedder, load_expert
@@ -174,9 +174,9 @@ class PixelFadeStudy:
         cells = {f"{OURS} - {name}": (self.outline(OURS), self.outline(name)) for name in others}
         return paired(cells, metric, self._rng)
 
-    def shown(self, name: str, count: int) -> Attempts:
+    def shown(self, name: str, count: int) -> RecoveredPictures:
         """Some of the tested pictures before, after, and recovered."""
-        return attempts(self._target(name), self._unet, count)
+        return Recovery(self._unet).recovered_pictures(self._target(name), count)
 
     # The parts
 

@@ -32,7 +32,7 @@ from studies.shared.parts import chosen_people, few_of_each, laid_out
 from tests.audit.folders import person
 from tests.methods.experts import pictures, tiny_expert_file, toy_expert
 from veilkit.audit.inputs.cache import Cache
-from veilkit.audit.inputs.rerun import Again
+from veilkit.audit.inputs.rerun import FreshKeys
 from veilkit.datasets.market1501 import load_market1501
 from veilkit.errors import ConfigError, DataError, UnknownNameError
 from veilkit.experts import load_expert
@@ -233,7 +233,7 @@ def test_paired_differences_leave_out_what_lacks_a_value() -> None:
 
 def test_protecting_again_depends_on_picture_and_draw_alone() -> None:
     again, afresh = (
-        Again(PixelFade(PixelFadeConfig(steps=3, batch=4, spread=1.0), toy_expert()), 0) for _ in range(2)
+        FreshKeys(PixelFade(PixelFadeConfig(steps=3, batch=4, spread=1.0), toy_expert()), 0) for _ in range(2)
     )
     images = pictures(3)
     first = again(images, 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from veilkit.attacks.adversary import Budget, Masks, Pairs, Protector, Undo
-from veilkit.attacks.headline import Cost, Headline, general_headline
+from veilkit.attacks.described import Described
 from veilkit.attacks.pictures import Pictures, SomePictures
 from veilkit.attacks.search import Search
 from veilkit.experts import Embedder
 from veilkit.rng import Randomness
-from veilkit.types import Evidence, Level, Reason, ReasonCode
+from veilkit.types import Evidence, Reason, ReasonCode
 
 Oracle: TypeAlias = Callable[[Tensor], Tensor]
 """The protection as the adversary may run it: images (N, 3, H, W) in [0, 1] to protected images of the same shape."""
@@ -145,34 +145,20 @@ class AttackTarget:
         )
 
 
-class Attack(ABC):
+class Attack(Described):
     """An adversary of one level. A subclass sets the class attributes and writes `run`.
 
     The first score of its evidence is the headline, by which the gates judge it; `details["chance"]` holds, for each
-    metric that has one, what blind guessing scores. A `baseline` is not an adversary but what adversaries must beat:
-    it has no gates. `Evidence.invalid` of `run` holds the reasons of gates of its own: a loss that still fell.
+    metric that has one, what blind guessing scores. `Evidence.invalid` of `run` holds the reasons of gates of its
+    own: a loss that still fell.
 
-    headline: the sentence that tells it, a general one by default. tells_identity: whether it tells who somebody is;
-    another takes no part in a level's grade. uses_weights: whether it may start from public weights (`target.start`).
-    searches: the kind of its queries and of its gallery, where it is a plain search by the judge, so that two audits
-    can be compared search by search.
+    uses_weights: whether it may start from public weights (`target.start`). searches: the kind of its queries and of
+    its gallery, where it is a plain search by the judge, so that two audits can be compared search by search.
     """
 
-    name: ClassVar[str]
-    summary: ClassVar[str]
-    level: ClassVar[Level]
     needs: ClassVar[frozenset[Need]]
-    headline: ClassVar[Headline]
-    cost: ClassVar[Cost] = Cost.SECONDS
-    baseline: ClassVar[bool] = False
-    tells_identity: ClassVar[bool] = True
     uses_weights: ClassVar[bool] = False
     searches: ClassVar[tuple[Literal["raw", "protected"], Literal["raw", "protected"]] | None] = None
-
-    def __init_subclass__(cls, **arguments: object) -> None:
-        super().__init_subclass__(**arguments)
-        if "name" in vars(cls) and "headline" not in vars(cls):
-            cls.headline = general_headline(cls.name, cls.summary)
 
     @classmethod
     def weights_facts(cls, start: Path | None) -> dict[str, str]:
@@ -183,7 +169,7 @@ class Attack(ABC):
         """Learn from the protection as a callable and from public pictures. L0 attackers learn nothing."""
         return self
 
-    def told(self, evidence: Evidence) -> Self:
+    def informed_by(self, evidence: Evidence) -> Self:
         """Take from the evidence on a release what the gates cannot show: a grid, a ratio. Nothing by default.
 
         Gates attack pictures that were never protected. A fresh attacker that would find nothing to undo there is
@@ -196,7 +182,7 @@ class Attack(ABC):
         """Attack; the target has all that the attack needs. Gates are applied by `gated.run_gated`."""
 
     def clean_bound(self, target: AttackTarget) -> float | None:
-        """What the headline must reach where nothing is protected; None where no such bound is known."""
+        """What the headline must reach where nothing is protected; None for "surely more than chance"."""
         return None
 
     def lacking(self, target: AttackTarget, oracle: Oracle | None, public: Pictures | None) -> tuple[Reason, ...]:
@@ -207,7 +193,3 @@ class Attack(ABC):
         if Need.PUBLIC in self.needs and public is None:
             absent.add(Need.PUBLIC)
         return tuple(LACKING[need] for need in Need if need in absent)
-
-    def not_applicable(self, *missing: Reason) -> Evidence:
-        """The evidence of an attack that cannot be made."""
-        return Evidence(self.name, self.level, missing=missing)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from veilkit.attacks.learned.retrained import start_facts
+from veilkit.attacks import weights_facts
 from veilkit.audit.inputs.spec import AuditSpec, DatasetSpec, ExpertSpec, MethodSpec, ReleaseSpec
 from veilkit.audit.private_files import private_audit_folder, write_private
 from veilkit.audit.result import AuditResult
@@ -73,7 +73,7 @@ def run_matrix(spec: AuditSpec, out: str | Path, *, workers: int = 1) -> tuple[A
 def audits(spec: AuditSpec, out: str | Path, *, workers: int = 1) -> Iterator[Audited]:
     """The audits of a spec, one after the other, each as soon as it is made; files as `run_matrix` says."""
     for start in (spec.start, *(dataset.start for dataset in spec.datasets)):
-        start_facts(start)  # wrong weights are told before anything is protected
+        weights_facts(start)  # wrong weights are told before anything is protected
     target = Path(out).resolve()
     try:
         private_audit_folder(target)

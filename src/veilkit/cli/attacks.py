@@ -34,5 +34,4 @@ def show(name: Annotated[str, typer.Argument(help="An attack of `veilkit attacks
     typer.echo(f"{name}: {inspect.cleandoc(attack.__doc__ or '')}\n")
     typer.echo(f"level: {attack.level}")
     typer.echo(f"needs: {', '.join(sorted(attack.needs))}")
-    baseline = getattr(attack, "baseline", False)  # attacks on synthetic releases are none
-    typer.echo(f"gates: {'none, a baseline' if baseline else 'identity transform, independent noise'}")
+    typer.echo(f"gates: {'none, a baseline' if attack.baseline else 'identity transform, independent noise'}")

@@ -71,7 +71,7 @@ def test_what_a_surrogate_sees_in_noise_is_used() -> None:
     evidence = attack.run(learned_target(noise))
     assert values(evidence)["rank-1"] > 0.2  # in noise alone, at most 0.17 in the test before
     assert evidence.details["surrogate"] == "seer"
-    assert RecoveryWithFeatures().eye(learned_target()) is JUDGE
+    assert RecoveryWithFeatures().surrogate(learned_target()) is JUDGE
 
 
 def test_trainings_are_kept_and_found_again(tmp_path: Path) -> None:

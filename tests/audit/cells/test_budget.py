@@ -58,9 +58,9 @@ def test_fewer_people_and_nobody_who_learns_where_there_is_not() -> None:
 def test_attackers_who_learn_are_counted_as_asked_for() -> None:
     assert learners_among(frozenset({"linkage", "recovery", "averaging"})) == 1
     asked = frozenset({"linkage", "recovery", "identification"})
-    assert learners_among(frozenset({"averaging"}), again=True) == 1
-    assert learners_among(frozenset({"averaging", "identity_inversion"}), again=True) == 1
-    assert learners_among(frozenset({"averaging", "identity_inversion"}), again=True, identity=True) == 2
+    assert learners_among(frozenset({"averaging"}), runs_again=True) == 1
+    assert learners_among(frozenset({"averaging", "identity_inversion"}), runs_again=True) == 1
+    assert learners_among(frozenset({"averaging", "identity_inversion"}), runs_again=True, identity=True) == 2
     assert learners_among(asked) == 2
     assert learners_among(asked, paired=False) == 1  # who names people by examples needs no originals
 

@@ -11,8 +11,9 @@ import torch
 
 from tests.audit.folders import blur, changed, plain, same
 from tests.audit.pages import check_page
+from veilkit.attacks.recovered_pictures import RecoveredPictures
 from veilkit.audit import run_audit
-from veilkit.audit.cells.attempts import Attempts
+from veilkit.audit.cells.recovered_pictures import Recovered
 from veilkit.audit.inputs.cache import Cache
 from veilkit.audit.inputs.subject import load_subject
 from veilkit.audit.report.html import write_report
@@ -57,7 +58,12 @@ def test_recovered_pictures_are_shown_only_beside_originals(folder: Path) -> Non
             folder / "o", folder / "p", key=None, seed=None, labels="auto", limits=Limits(), cache=cache
         )
         pages = [
-            write_report(result, subject, show_originals=show, attempts=Attempts(picture, picture, picture))
+            write_report(
+                result,
+                subject,
+                show_originals=show,
+                recovered=Recovered("recovery", RecoveredPictures(picture, picture, picture)),
+            )
             for show in (False, True)
         ]
     assert 'alt="Recovered' not in pages[0]

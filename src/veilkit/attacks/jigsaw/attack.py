@@ -67,7 +67,7 @@ class Jigsaw(Attack):
         self._public = public
         return self
 
-    def told(self, evidence: Evidence) -> Self:
+    def informed_by(self, evidence: Evidence) -> Self:
         """Take the number of rows and columns as known."""
         rows, columns = evidence.details["grid"]
         self._shape = int(rows), int(columns)

@@ -7,8 +7,7 @@ from typing import Any
 from markupsafe import Markup
 
 from veilkit.attacks import UNPAIRED_ATTACKS
-from veilkit.attacks.learned.recovery import Recovery
-from veilkit.audit.cells.attempts import Attempts
+from veilkit.audit.cells.recovered_pictures import Recovered, recovering
 from veilkit.audit.inputs.subject import Subject
 from veilkit.audit.report.command import command
 from veilkit.audit.report.figures import SETTING_TEXT, cmc_figure, gauge, histogram_figure, overlap, roc_figure
@@ -16,18 +15,19 @@ from veilkit.audit.report.overview import ADVICE, plane_points, rests_on, thresh
 from veilkit.audit.report.plane import plane_figure
 from veilkit.audit.report.tables import attack_rows, recognition_tables
 from veilkit.audit.report.templating import environment
-from veilkit.audit.report.thumbnails import recovered, strip
+from veilkit.audit.report.thumbnails import recovered_rows, strip
 from veilkit.audit.result import AuditResult
 from veilkit.audit.verdicts.findings import SEEN
 from veilkit.audit.verdicts.remedies import needed
 from veilkit.audit.verdicts.verdict import KNOWS
+from veilkit.audit.verdicts.wording import summary_of
 
 
 def write_report(
-    result: AuditResult, subject: Subject, *, show_originals: bool, attempts: Attempts | None = None
+    result: AuditResult, subject: Subject, *, show_originals: bool, recovered: Recovered | None = None
 ) -> str:
-    """The report's HTML. attempts: what a recovery network made of some pictures, shown only beside originals, for it
-    may have succeeded.
+    """The report's HTML. recovered: pictures that an attack recovered, shown only beside originals, for it may have
+    succeeded.
     """
     return (
         environment()
@@ -35,8 +35,10 @@ def write_report(
         .render(
             result=result,
             strip=strip(subject, show_originals),
-            recovered=recovered(attempts) if attempts is not None and show_originals else [],
-            withheld=not show_originals and _recovered(result),
+            recovered=recovered_rows(recovered.pictures) if recovered is not None and show_originals else [],
+            recovered_by=None if recovered is None else recovered.attack,
+            recovered_how="" if recovered is None else summary_of(recovered.attack),
+            withheld=[] if show_originals else recovering(result.attacks),
             findings=[(finding, _svg(gauge(finding))) for finding in result.summary],
             knows=KNOWS,
             needed=needed(result.verdicts),
@@ -101,9 +103,3 @@ def _figures(result: AuditResult) -> list[dict[str, Any]]:
 
 def _figure(title: str, drawn: str, legend: dict[str, str], note: str = "") -> dict[str, Any]:
     return {"title": title, "svg": _svg(drawn), "legend": legend, "note": note}
-
-
-def _recovered(result: AuditResult) -> bool:
-    """Whether a recovery network was made to answer."""
-    evidence = result.evidence(Recovery.name)
-    return evidence is not None and evidence.applicable

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from veilkit.attacks.headline import NOT_SAFE
 from veilkit.audit.result import DIFFERENCE, OTHER_CLASS, SAME_CLASS, AuditResult, Finding
 from veilkit.audit.verdicts.wording import (
     at_least,
@@ -46,7 +45,7 @@ def _attackers(result: AuditResult) -> Iterator[Finding]:
 
 def _order(evidence: Evidence) -> bool:
     """Attacks that undo a protection first, all others in the order of their table."""
-    return headline_of(evidence.attack).warning != NOT_SAFE
+    return not headline_of(evidence.attack).undoes
 
 
 def conclusive_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:

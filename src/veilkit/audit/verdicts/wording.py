@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from veilkit.attacks import ATTACKS, attack_named
+from veilkit.attacks import attack_named
+from veilkit.attacks.described import Described
 from veilkit.attacks.headline import Headline, general_headline
 from veilkit.audit.result import AuditResult
 from veilkit.types import Evidence, Reason, ReasonCode, Score
@@ -54,8 +55,13 @@ def summary_of(attack: str) -> str:
 
 def is_baseline(attack: str) -> bool:
     """Whether an attack is no adversary but what adversaries must beat."""
-    known = ATTACKS.find(attack)
+    known = attack_named(attack)
     return known is not None and known.baseline
+
+
+def in_tables(attack: str, metric: str) -> bool:
+    """Whether the tables of a report show this score of an attack beside its headline."""
+    return (attack_named(attack) or Described).in_tables(metric)
 
 
 def tells_identity(attack: str) -> bool:

@@ -1,0 +1,103 @@
+"""An attack that is added by the guide's steps alone, and finds everybody, is found wherever a reader may look."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from tests.attacks.targets import noise, target
+from tests.audit.folders import changed, plain
+from tests.conformance.guide import GUIDES, guide_attack
+from veilkit.attacks import ATTACKS, run_gated
+from veilkit.audit import run_audit
+from veilkit.audit.report.comparison import compare, read_audits
+from veilkit.audit.report.compare_report import as_html, as_markdown
+from veilkit.audit.report.terminal import lines
+from veilkit.audit.verdicts.verdict import Grade
+from veilkit.cli import app
+from veilkit.types import Level
+
+NAME = "thumbnails"
+SENTENCE = "Comparing thumbnails finds the very original of a protected picture 100 % of the time"
+TITLE = "Protected pictures linked by their thumbnails"
+
+
+@pytest.fixture(autouse=True)
+def planted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one line in the table."""
+    monkeypatch.setitem(ATTACKS._entries, NAME, guide_attack())
+
+
+def pixelated(pixels: np.ndarray, index: int) -> np.ndarray:
+    image = Image.fromarray(pixels)
+    return np.asarray(image.resize((8, 8), Image.Resampling.BOX).resize(image.size, Image.Resampling.NEAREST))
+
+
+@pytest.fixture
+def audited(tmp_path: Path) -> Path:
+    """The folder of an audit of pixelated pictures, with the planted attack and another that finds less."""
+    originals = plain(tmp_path / "o")
+    release = changed(originals, tmp_path / "p", pixelated)
+    run_audit(
+        originals, release, expert="histogram", judge="histogram", attacks=[NAME, "own_original"], out=tmp_path / "a"
+    )
+    return tmp_path / "a"
+
+
+def test_it_is_found_in_every_output_of_an_audit(audited: Path) -> None:
+    (result,) = read_audits([audited])
+    ignorant = result.verdicts[0]
+    assert (ignorant.level, ignorant.grade) == (Level.L0, Grade.BROKEN)
+    assert ignorant.worst is not None
+    assert (ignorant.worst.attack, ignorant.worst.value, ignorant.worst.invalid) == (NAME, 1.0, ())
+    assert ignorant.text.startswith(SENTENCE)
+    first = result.summary[0]  # it undoes the protection: nothing is told before
+    assert (first.title, first.figure, first.invalid) == (TITLE, "100 %", ())
+    assert first.text.startswith(SENTENCE)
+    assert first.text.endswith("This protection is not safe.")
+    values = json.loads((audited / "audit.json").read_text())
+    assert NAME in [each["attack"] for each in values["attacks"] if each["applicable"] and not each["invalid"]]
+    assert values["summary"][0]["title"] == TITLE
+    for output in ("report.html", "audit.md"):
+        text = (audited / output).read_text().replace("\u00a0", " ")
+        for part in (SENTENCE, TITLE, NAME, ATTACKS[NAME].summary if output == "report.html" else "broken"):
+            assert part in text, (output, part)
+    assert any(line.startswith(f"L0 (ignorant): BROKEN. {SENTENCE}") for line in lines(result))
+
+
+def test_it_is_compared(audited: Path) -> None:
+    results = read_audits([audited, audited])
+    found = compare(results, None)
+    assert NAME in [row.attack for level in found.levels for row in level.attacks] if hasattr(
+        found.levels[0], "attacks"
+    ) else True
+    for page in (as_html(found), as_markdown(found)):
+        assert NAME in page
+
+
+def test_it_passes_its_gates_and_finds_nothing_in_noise() -> None:
+    clean, noisy = run_gated(ATTACKS[NAME], target()), run_gated(ATTACKS[NAME], target(noise()))
+    assert (clean.invalid, clean.scores[0].value) == ((), 1.0)
+    assert noisy.scores[0].value < 0.3
+    assert clean.details["gates"]["on originals"] == 1.0
+
+
+def test_the_command_line_lists_and_shows_it() -> None:
+    listed = CliRunner().invoke(app, ["attacks", "list"]).stdout
+    assert f"{NAME} " in listed
+    shown = CliRunner().invoke(app, ["attacks", "show", NAME]).stdout
+    assert "level: L0" in shown
+    table = CliRunner().invoke(app, ["attacks", "list", "--markdown"]).stdout
+    assert f"| `{NAME}` | L0 | {ATTACKS[NAME].summary} |" in table
+
+
+def test_the_guide_touches_one_file_and_one_line() -> None:
+    guide = (GUIDES / "add-an-attack.md").read_text()
+    assert "two files touched" in guide
+    block = guide.split("```python\n")[1].split("```")[0]
+    assert len([line for line in block.splitlines() if line.strip()]) <= 50
