@@ -15,9 +15,10 @@ from tests.audit.folders import changed, plain
 from tests.conformance.guide import GUIDES, guide_attack
 from veilkit.attacks import ATTACKS, run_gated
 from veilkit.audit import run_audit
-from veilkit.audit.report.comparison import compare, read_audits
 from veilkit.audit.report.compare_report import as_html, as_markdown
+from veilkit.audit.report.comparison import compare, read_audits
 from veilkit.audit.report.terminal import lines
+from veilkit.audit.result import read_audit
 from veilkit.audit.verdicts.verdict import Grade
 from veilkit.cli import app
 from veilkit.types import Level
@@ -50,7 +51,7 @@ def audited(tmp_path: Path) -> Path:
 
 
 def test_it_is_found_in_every_output_of_an_audit(audited: Path) -> None:
-    (result,) = read_audits([audited])
+    result = read_audit(audited / "audit.json")
     ignorant = result.verdicts[0]
     assert (ignorant.level, ignorant.grade) == (Level.L0, Grade.BROKEN)
     assert ignorant.worst is not None
@@ -71,11 +72,10 @@ def test_it_is_found_in_every_output_of_an_audit(audited: Path) -> None:
 
 
 def test_it_is_compared(audited: Path) -> None:
-    results = read_audits([audited, audited])
-    found = compare(results, None)
-    assert NAME in [row.attack for level in found.levels for row in level.attacks] if hasattr(
-        found.levels[0], "attacks"
-    ) else True
+    found = compare(read_audits([audited, audited]))
+    ignorant = found.levels[0]
+    assert NAME in ignorant.attacks
+    assert {verdict.attack for verdict in ignorant.worst.values()} == {NAME}
     for page in (as_html(found), as_markdown(found)):
         assert NAME in page
 

@@ -11,7 +11,7 @@ from tests.audit.folders import blur, changed, plain
 from veilkit.audit import run_audit
 from veilkit.audit.cells.budget import Costs, choose, dear_among, learners_among, seconds_of
 from veilkit.audit.cells.prepared import SMALL_BUDGET
-from veilkit.audit.report.overview import rests_on
+from veilkit.audit.report.model import rests_on
 from veilkit.audit.verdicts.remedies import needed
 from veilkit.errors import UsageError
 

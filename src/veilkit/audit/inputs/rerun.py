@@ -117,7 +117,7 @@ class FreshKeys:
         self._made = dict(zip(keys, protected, strict=True))  # earlier draws are not asked for again
 
 
-def one_identity(method: Method[Any] | None, seed: int) -> Oracle | None:
+def one_identity(method: object, seed: int) -> Oracle | None:
     """The method with one identity for everybody, who all go by one name; None where it injects no identity."""
     if not isinstance(method, InjectsIdentity):
         return None

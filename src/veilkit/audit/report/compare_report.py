@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from veilkit.audit.report.comparison import Compared, Comparison, LevelComparison, compare, read_audits
 from veilkit.audit.report.markdown import cell, grades, table, with_span
-from veilkit.audit.report.overview import ADVICE
+from veilkit.audit.report.model import ADVICE
 from veilkit.audit.report.plane import Point, plane_figure
 from veilkit.audit.report.templating import environment
 from veilkit.audit.result import AuditResult
@@ -69,7 +69,7 @@ def as_html(found: Comparison) -> str:
 
 def as_markdown(found: Comparison) -> str:
     """compare.md: the same in tables."""
-    return "\n".join(["# Audits compared", "", *_lines(found), *grades(found.thresholds)])
+    return "\n".join(["# Audits compared", "", *_lines(found), *grades(found.thresholds.meaning())])
 
 
 def as_json(found: Comparison) -> str:

@@ -27,6 +27,21 @@ class AttackRow:
     gates: str
     void: bool
 
+    @property
+    def gates_failed(self) -> str:
+        """Why its gates failed; empty where they did not."""
+        return "; ".join(map(str, self.evidence.invalid))
+
+    @property
+    def grade(self) -> str:
+        """Its verdict in a word, or that it is none that is graded."""
+        return self.verdict.grade if self.verdict else "baseline" if self.baseline else ""
+
+    def chance(self, score: Score) -> str:
+        """What blind guessing scores, where that is known."""
+        chances = self.evidence.details.get("chance", {})
+        return percent(chances[score.metric]) if score.metric in chances else "–"
+
 
 @dataclass(frozen=True, slots=True)
 class RecognitionTable:

@@ -77,7 +77,7 @@ def headline_of(attack: str) -> Headline:
 
 
 def found(evidence: Evidence | None) -> tuple[Score, float | None] | None:
-    """The score that an attack is told by, its first where that was not measured, and chance where it is known."""
+    """The score of an attack's headline, its first where that was not measured, and chance where it is known."""
     if evidence is None or not evidence.scores:
         return None
     metric = headline_of(evidence.attack).metric
@@ -121,10 +121,10 @@ def sentence(result: AuditResult, evidence: Evidence) -> str:
     scored = found(evidence)
     assert scored is not None
     score, chance = scored
-    told = headline_of(evidence.attack)
+    headline = headline_of(evidence.attack)
     name = judge_name(result)
-    text = told.sentence.format(
+    text = headline.sentence.format(
         value=percent(score.value), interval=interval(score), judge=name[0].lower() + name[1:], Judge=name
     )
-    text += f". Blind guessing {told.blind} {percent(chance)}." if chance is not None else "."
+    text += f". Blind guessing {headline.blind} {percent(chance)}." if chance is not None else "."
     return text + no_less(evidence)
