@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from veilkit.attacks.adversary import Budget, Masks, Pairs, Protector, Undo
 from veilkit.attacks.attribute_path import AttributePath
 from veilkit.attacks.averaging import Averaging
@@ -66,11 +64,6 @@ def attack_named(name: str) -> type[Attack] | type[UnpairedAttack] | None:
     return UNPAIRED_ATTACKS.find(name) or ATTACKS.find(name)
 
 
-def weights_facts(start: Path | None) -> dict[str, str]:
-    """What results depend on where attackers start from weights; raises where one cannot start from them."""
-    return {name: value for attack in ATTACKS.values() for name, value in attack.weights_facts(start).items()}
-
-
 __all__ = [
     "ATTACKS",
     "UNPAIRED_ATTACKS",
@@ -93,5 +86,4 @@ __all__ = [
     "attack_named",
     "run_gated",
     "run_unpaired",
-    "weights_facts",
 ]

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import ClassVar, Literal, Self, TypeAlias
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
-from veilkit.attacks.adversary import Budget, Masks, Pairs, Protector, Undo
+from veilkit.attacks.adversary import AdversaryHalf
+from veilkit.attacks.adversary import Oracle as Oracle  # attacks take it from here, with all else that they need
 from veilkit.attacks.described import Described
-from veilkit.attacks.pictures import Pictures, SomePictures
-from veilkit.attacks.search import Search
-from veilkit.experts import Embedder
+from veilkit.attacks.pictures import Pictures
+from veilkit.attacks.scoring import ScoringHalf
 from veilkit.rng import Randomness
 from veilkit.types import Evidence, Reason, ReasonCode
-
-Oracle: TypeAlias = Callable[[Tensor], Tensor]
-"""The protection as the adversary may run it: images (N, 3, H, W) in [0, 1] to protected images of the same shape."""
 
 
 class Need(StrEnum):
@@ -71,47 +66,15 @@ LACKING = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AttackTarget:
-    """A release under attack. Picture i of `protected` came from picture i of `originals`, where those are known.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AttackTarget(AdversaryHalf, ScoringHalf):
+    """A release under attack: what its adversary is given, and what tells whether the adversary is right.
 
-    An adversary uses only what its level allows; the rest is there to score what it found.
-    rng: of the bootstrap, which draws the same people for all scores, and of the gates.
-    people: (N,) a code for each picture's person, whom the bootstrap draws; None where unknown.
-    search: who is searched for; None where people cannot be. recogniser: the independent judge to attack with.
-
-    The rest is for adversaries who learn, none of whom applies without a budget. pairs: of other people, who are not
-    in this target; without any, and without an oracle, the people of the target are divided. protector: protects
-    again under fresh keys. authorised: the expert for whom the release was made. masks: of the originals.
-    work: a folder for states of training, which are taken up again there; without one they are lost.
-    decoder: the secret half of a reversible protection, for who has stolen it; it needs no budget.
-    neutral: the protection with one and the same identity for everybody, where it injects identities. identity: the
-    expert by which it tells whose to replace, for who has stolen its model.
-    start: weights that attackers who train a recogniser start from, a backbone file or a whole Re-ID network
-    (safetensors), whose backbone they take over; without any they start from scratch.
-
-    features: (N, D) what a release of features shows of each picture; clean_features: (N, D') of the same pictures
-    before anything was done to protect them, without which no attack on features can pass its gates.
+    Picture i of `protected` came from picture i of `originals`, where those are known. rng: of the bootstrap, which
+    draws the same people for all scores, and of the gates.
     """
 
     rng: Randomness
-    protected: Pictures | None = None
-    features: NDArray[np.float32] | None = None
-    originals: Pictures | None = None
-    people: NDArray[np.int64] | None = None
-    search: Search | None = None
-    recogniser: Embedder | None = None
-    budget: Budget | None = None
-    pairs: Pairs | None = None
-    protector: Protector | None = None
-    authorised: Embedder | None = None
-    masks: Masks | None = None
-    work: Path | None = None
-    decoder: Undo | None = None
-    clean_features: NDArray[np.float32] | None = None
-    neutral: Oracle | None = None
-    identity: Embedder | None = None
-    start: Path | None = None
 
     def lacks(self, need: Need) -> bool:
         """Whether something an attack may need is not here (what it learns from is checked when it is fitted)."""
@@ -133,16 +96,7 @@ class AttackTarget:
 
     def only(self, indices: NDArray[np.int64]) -> AttackTarget:
         """The part of the target that holds these pictures."""
-        return replace(
-            self,
-            protected=None if self.protected is None else SomePictures(self.protected, indices),
-            features=None if self.features is None else self.features[indices],
-            clean_features=None if self.clean_features is None else self.clean_features[indices],
-            originals=None if self.originals is None else SomePictures(self.originals, indices),
-            people=None if self.people is None else self.people[indices],
-            search=None if self.search is None else self.search.only(indices),
-            masks=None if self.masks is None else self.masks.only(indices),
-        )
+        return replace(self, **self.seen_of(indices), **self.truth_of(indices))
 
 
 class Attack(Described):
