@@ -1,10 +1,10 @@
 """CUHK03-NP as each method protects it, and as deface does, audited by one command within its budget.
 
-    VEILKIT_DATA=... python benchmarks/audit_matrix.py [--headline DIR] [--deface FILE]
+    VEILKIT_DATA=... python benchmarks/audit_matrix.py [--comparison DIR] [--deface FILE]
 
-takes about three minutes for each release. The releases are those that benchmarks/headline_study.py has made,
-in runs/headline (--protect is enough); deface is a tool of others (`pip install deface`, in an environment of its
-own), and is given the same pictures. `veilkit audit --spec` audits all of them; then every report is opened in
+takes about three minutes for each release. The releases are those that `python -m studies comparison` has made,
+in runs/comparison (--only releases is enough); deface is a tool of others (`pip install deface`, in an environment of
+its own), and is given the same pictures. `veilkit audit --spec` audits all of them; then every report is opened in
 Chromium without a network.
 """
 
@@ -18,19 +18,22 @@ import sys
 from pathlib import Path
 
 from claims import ROOT, record
-from controls_table import sources
 from deface_folder import defaced
-from headline import CONFIG
-from headline_study import EXPERT, JUDGE, START, name_judge
 from process import run
 from report_browser import NoBrowserError, chromium, visit
+
+sys.path.insert(0, str(ROOT))  # the studies lie beside the package
 from studies.comparison.models import Models
 from studies.comparison.plan import ENTRIES, FACES
+from studies.comparison.spec_text import spec_text
+from studies.comparison.study import STUDY, named_judge
 from veilkit.audit.cells.budget import seconds_of
 from veilkit.audit.inputs.spec import AuditSpec, DatasetSpec, ExpertSpec, ReleaseSpec
-from veilkit.audit.inputs.spec_text import spec_text
 from veilkit.methods import METHODS
 
+CONFIG = STUDY.published
+EXPERT = ROOT / "models" / "cuhk03_mobilenetv2.safetensors"
+START = ROOT / "models" / "cuhk03_efficientnet.safetensors"
 COMMAND = "VEILKIT_DATA=... python benchmarks/audit_matrix.py"
 BUDGET = "3m"
 ATTACKS = ("stock_recogniser", "linkage", "own_original", "mean_image", "recovery", "class_linkage", "memorisation")
@@ -38,13 +41,13 @@ WINDOW = {"width": 1100, "height": 1400}
 MEGABYTES = 15
 
 
-def releases(headline: Path, models: Models) -> tuple[list[ReleaseSpec], list[str]]:
-    """What the headline study has made of CUHK03-NP, and the rows of which there is nothing."""
+def releases(comparison: Path, models: Models) -> tuple[list[ReleaseSpec], list[str]]:
+    """What the comparison has made of CUHK03-NP, and the rows of which there is nothing."""
     found, absent = [], []
     for name, entry in ENTRIES.items():
         if entry.data == FACES or entry.features:
             continue
-        folder = headline / "matrix" / "releases" / f"{entry.data}.{name}.seed{CONFIG.seed}"
+        folder = comparison / "matrix" / "releases" / f"{entry.data}.{name}.seed{CONFIG.seed}"
         if not folder.is_dir():
             absent.append(name)
             continue
@@ -76,29 +79,30 @@ def by_deface(command: str, originals: Path, target: Path) -> Path:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--headline", type=Path, default=ROOT / "runs" / "headline", help="the study's folder")
+    parser.add_argument("--comparison", type=Path, default=ROOT / "runs" / "comparison", help="the study's folder")
     parser.add_argument("--deface", default=shutil.which("deface"), help="its command, where it is not on the path")
     parser.add_argument("--work", type=Path, default=ROOT / "runs" / "audit-matrix")
     arguments = parser.parse_args()
-    headline, work = arguments.headline.resolve(), arguments.work.resolve()
-    made, absent = releases(headline, Models.of(ROOT / "models", []))
+    if "VEILKIT_DATA" not in os.environ:
+        sys.exit("This needs research data: set VEILKIT_DATA to the folder that holds cuhk03-np.")
+    comparison, work = arguments.comparison.resolve(), arguments.work.resolve()
+    made, absent = releases(comparison, Models.of(ROOT / "models", []))
     if not made:
-        sys.exit(f"{headline} holds no releases: run benchmarks/headline_study.py first")
+        sys.exit(f"{comparison} holds no releases: run `python -m studies comparison --only releases` first")
     if arguments.deface is None or shutil.which(arguments.deface) is None:
         sys.exit("deface is not installed: pip install deface, in an environment of its own, and name it by --deface")
     shutil.rmtree(work, ignore_errors=True)  # what was audited before would cost nothing
     work.mkdir(parents=True)
-    os.environ["VEILKIT_HOME"] = str(work / "home")
-    name_judge(sources()[1])
-    people = headline / "originals" / "people"
+    judge = named_judge(work, Path(os.environ["VEILKIT_DATA"]))
+    people = comparison / "originals" / "people"
     made.append(ReleaseSpec(name="deface", protected=by_deface(arguments.deface, people, work / "deface"),
                             dataset="people"))  # fmt: skip
     spec = AuditSpec(
         datasets=tuple(
-            DatasetSpec(name=name, originals=headline / "originals" / name, labels="market")
+            DatasetSpec(name=name, originals=comparison / "originals" / name, labels="market")
             for name in dict.fromkeys(str(each.dataset) for each in made)
         ),
-        releases=tuple(made), experts=(ExpertSpec(expert=str(EXPERT), judge=JUDGE),), attacks=ATTACKS, budget=BUDGET,
+        releases=tuple(made), experts=(ExpertSpec(expert=str(EXPERT), judge=judge),), attacks=ATTACKS, budget=BUDGET,
         start=START, seeds=(CONFIG.seed,),
     )  # fmt: skip
     (work / "audit.toml").write_text(spec_text(spec, work))

@@ -14,7 +14,6 @@ import operator
 import os
 import platform
 import re
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "benchmarks" / "claims.json"
 PAGE = ROOT / "docs" / "claims.md"
-RESULTS = ROOT / "benchmarks" / "results"
 README = ROOT / "README.md"
 FIELDS = (
     "id",
@@ -90,7 +88,8 @@ def record(
 
 
 def load() -> list[dict[str, Any]]:
-    return json.loads(FILE.read_text()) if FILE.exists() else []
+    rows: list[dict[str, Any]] = json.loads(FILE.read_text()) if FILE.exists() else []
+    return rows
 
 
 def _number(figure: float) -> str:
@@ -146,16 +145,6 @@ def put(page: Path, name: str, text: str) -> None:
     page.write_text(f"{head}{opening}\n{text}\n{closing}{tail}", encoding="utf-8")
 
 
-def publish(report: Path, name: str) -> None:
-    """Copy a study's report to results/NAME.md, and beside it the drawings that it links to; never its pictures."""
-    text, folder = report.read_text(encoding="utf-8"), RESULTS / name
-    drawings = sorted(set(re.findall(r"\]\(([\w.-]+\.svg)\)", text)))
-    folder.mkdir(parents=True, exist_ok=True)
-    for drawing in drawings:
-        shutil.copyfile(report.parent / drawing, folder / drawing)
-    (RESULTS / f"{name}.md").write_text(re.sub(r"\]\((?=[\w.-]+\.svg\))", f"]({name}/", text), encoding="utf-8")
-
-
 def table(rows: list[dict[str, Any]]) -> str:
     lines = []
     for row in rows:
@@ -181,4 +170,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

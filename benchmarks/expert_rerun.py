@@ -17,17 +17,19 @@ import torch
 
 from claims import ROOT, record
 from experts import keep, measure, told
-from imagenet import WEIGHTS, check_weights
 from process import command
 from veilkit.datasets.market1501 import load_market1501
 from veilkit.experts.torch_embedder import TorchEmbedder
+
+WEIGHTS = ROOT / "runs" / "imagenet-mobilenetv2.safetensors"
 
 
 def main() -> None:
     root = os.environ.get("VEILKIT_DATA")
     if not root or not Path(root, "cuhk03-np").is_dir():
         sys.exit("CUHK03-NP is not there; point VEILKIT_DATA at the folder that holds cuhk03-np/")
-    check_weights(WEIGHTS)
+    if not WEIGHTS.is_file():
+        sys.exit(f"{WEIGHTS} is not there; models/cuhk03_mobilenetv2.md says how to make it")
     work = Path(sys.argv[1] if len(sys.argv) == 2 else ROOT / "runs" / "cuhk03-rerun")
     work.mkdir(parents=True, exist_ok=True)
     again = work / "model.safetensors"

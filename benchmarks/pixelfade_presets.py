@@ -1,7 +1,7 @@
 """PixelFade's own preset against a plain loop of as many steps as the released code takes, under a trained expert.
 
 One core, the same expert and pictures. Ours may stop as soon as the constraint holds; the released algorithm takes
-every step. What each costs in matching and gives away to recovery is in the rows of benchmarks/pixelfade_study.py.
+every step. What each costs in matching and gives away to recovery is in the rows of `python -m studies pixelfade`.
 """
 
 from __future__ import annotations

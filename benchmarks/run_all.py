@@ -1,8 +1,7 @@
 """Run every benchmark, one after the other; a failure does not stop the rest.
 
 `python benchmarks/run_all.py [NAME ...]` runs all of them, or those named. Those that need research data look for it
-in the folder that VEILKIT_DATA names, and are skipped where it is not set. Those that take hours, and the one that
-draws a picture of the docs, run only by name.
+in the folder that VEILKIT_DATA names, and are skipped where it is not set. One that takes hours runs only by name.
 """
 
 from __future__ import annotations
@@ -17,18 +16,7 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 DATA = "VEILKIT_DATA"
 _NOT_ALONE = {"claims", "run_all"}
-_BY_NAME = {
-    "disguise_study",
-    "expert_rerun",
-    "fro_faces",
-    "fro_pictures",
-    "fro_study",
-    "headline_study",
-    "pepr_study",
-    "pixelfade_study",
-    "privacyreid_pictures",
-    "privacyreid_study",
-}
+_BY_NAME = {"expert_rerun"}
 
 
 def scripts(folder: Path = FOLDER) -> list[Path]:

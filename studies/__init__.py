@@ -1,1 +1,1 @@
-"""Papers' tables and figures in small: `python -m studies NAME`."""
+"""A paper's tables in small: `python -m studies NAME` computes one, `python -m studies --list` names them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -42,7 +43,12 @@ def test_bars_are_compared_as_they_read() -> None:
         claims.reaches(1, "about 2")
 
 
-def test_the_page_of_controls_shows_the_measured_table() -> None:
-    measured = (claims.RESULTS / "controls.md").read_text()
-    page = (claims.ROOT / "docs" / "methods" / "controls.md").read_text()
-    assert f"<!-- controls table -->\n{measured}<!-- /controls table -->" in page
+def test_tables_go_between_their_marks_and_nowhere_else(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- some tables -->\nold\n<!-- /some tables -->\nafter\n")
+    claims.put(page, "some", "new")
+    claims.put(page, "some", "newer")
+    assert page.read_text() == "before\n<!-- some tables -->\nnewer\n<!-- /some tables -->\nafter\n"
+    with pytest.raises(SystemExit, match=r"page\.md has no place"):
+        claims.put(page, "other", "new")
+    assert "newer" in page.read_text()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 
 import pytest
 
+from veilkit import secret_file
 from veilkit.errors import DestinationError, KeyFileError
 from veilkit.key import Key, read_key, read_or_create_key
+from veilkit.secret_file import SecretFileWarning
 
 
 def test_a_new_key_is_for_its_owner_alone(tmp_path: Path) -> None:
@@ -66,3 +69,45 @@ def test_a_key_that_cannot_be_made_says_so() -> None:
 def test_a_seed_is_public_and_reproducible() -> None:
     assert Key.from_seed(3).pseudonym("a") == Key.from_seed(3).pseudonym("a") != Key.from_seed(4).pseudonym("a")
     assert Key.from_seed(3).seed == 3
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o660, 0o602])
+def test_a_key_that_others_can_read_is_refused_with_the_command_that_mends_it(tmp_path: Path, mode: int) -> None:
+    file = tmp_path / "my key"
+    read_or_create_key(file)
+    file.chmod(mode)
+    with pytest.raises(KeyFileError, match=rf"mode {mode:o}.*chmod 600 '{file}'"):
+        read_key(file)
+    with pytest.raises(KeyFileError, match="chmod 600"):
+        read_or_create_key(file)
+    file.chmod(0o400)
+    read_key(file)
+
+
+def test_a_groups_key_of_another_owner_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "key"
+    read_or_create_key(file)
+    file.chmod(0o640)
+    monkeypatch.setattr(os, "geteuid", lambda: file.stat().st_uid + 1)
+    read_key(file)
+    file.chmod(0o644)
+    with pytest.raises(KeyFileError, match="chmod 600"):
+        read_key(file)
+
+
+def test_where_a_file_system_keeps_no_rights_a_key_is_read_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "key"
+    read_or_create_key(file)
+    file.chmod(0o777)
+    monkeypatch.setattr(os, "fchmod", lambda descriptor, mode: Path(f"/proc/self/fd/{descriptor}").chmod(0o777))
+    with pytest.warns(SecretFileWarning, match="keeps no rights"):
+        read_key(file)
+    assert {path.name for path in tmp_path.iterdir()} == {"key"}
+
+
+def test_an_endless_key_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(secret_file, "_LARGEST", 1_000)
+    with pytest.raises(KeyFileError, match="too large"):
+        read_key(Path("/dev/zero"))

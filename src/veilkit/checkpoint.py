@@ -1,7 +1,8 @@
 """Model files: safetensors with a JSON config and a SHA-256 over everything; nothing else is loaded.
 
 A pickle can run code when it is opened, so no part of veilkit reads or writes one: weights, optimizer state and
-progress counters are all tensors or JSON.
+progress counters are all tensors or JSON. A file can still lie. What it says is checked before anything is built of
+it, and a network takes no more memory than its own weights in the file allow.
 """
 
 from __future__ import annotations
@@ -11,20 +12,24 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_safetensors
 from torch import Tensor, nn
 
-from veilkit.errors import CheckpointError, DestinationError
+from veilkit.errors import CheckpointError, ConfigError, DataError, DestinationError, UnknownNameError
+from veilkit.plain_json import read_object
+from veilkit.safetensors_file import read_safetensors
 
 FORMAT = "veilkit-1"
 _LISTED = 6  # tensors named in a message before "and N more"
+_SHOWN = 80  # characters of a name in a message
+
+M = TypeVar("M", bound=nn.Module)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,34 +68,67 @@ def save_checkpoint(path: Path, tensors: Mapping[str, Tensor], config: Mapping[s
     return sha256
 
 
-def load_checkpoint(path: Path, kind: str | Collection[str], expected_sha256: str | None = None) -> Checkpoint:
+def load_checkpoint(
+    path: Path, kind: str | Collection[str], expected_sha256: str | None = None, *, unknown: Collection[str] = ()
+) -> Checkpoint:
     """Read and verify a model file of one kind, or of one of several.
 
+    unknown: tensors that may hold NaN for what is not known. Weights may not.
     Raises CheckpointError for a file that is not one of ours, is of another kind, was altered since it was written,
     or (with `expected_sha256`) is not the very one that was asked for.
     """
     path = Path(path)
-    metadata, tensors = _read(path)
+    metadata, tensors = read_safetensors(path)
     if metadata.get("format") != FORMAT:
         raise CheckpointError(
-            f"{path.name}: expected a model file of format {FORMAT!r}, but got {metadata.get('format')!r}; "
+            f"{path.name}: expected a model file of format {FORMAT!r}, but got {_shown(metadata.get('format'))}; "
             "was it written by veilkit?"
         )
     kinds = (kind,) if isinstance(kind, str) else tuple(kind)
     found = metadata.get("kind")
-    if found not in kinds:
+    if found is None or found not in kinds:
         wanted = " or ".join(map(repr, kinds))
-        raise CheckpointError(f"{path.name}: expected a model of kind {wanted}, but got {found!r}")
+        raise CheckpointError(f"{path.name}: expected a model of kind {wanted}, but got {_shown(found)}")
     try:
-        config = json.loads(metadata["config"])
-    except (KeyError, ValueError) as error:
-        raise CheckpointError(f"{path.name}: its config is not JSON; the file is damaged, fetch it again") from error
+        config = read_object(metadata["config"])
+    except KeyError:
+        raise CheckpointError(f"{path.name}: it has no configuration; the file is damaged, fetch it again") from None
+    except ValueError as error:
+        raise CheckpointError(
+            f"{path.name}: its configuration is damaged ({str(error)[:_SHOWN]}); fetch the file again"
+        ) from None
     sha256 = content_sha256(tensors, config, found)
     if sha256 != metadata.get("sha256"):
         raise CheckpointError(f"{path.name}: the content does not match its own SHA-256; damaged or altered")
     if expected_sha256 is not None and sha256 != expected_sha256.lower():
         raise CheckpointError(f"{path.name}: expected SHA-256 {expected_sha256.lower()}, but got {sha256}")
+    _check_finite({name: tensor for name, tensor in tensors.items() if name not in unknown}, path.name)
     return Checkpoint(found, config, tensors, sha256)
+
+
+@contextlib.contextmanager
+def understood(source: str) -> Iterator[None]:
+    """Whatever is wrong with a configuration in here is a fault of the file `source`."""
+    try:
+        yield
+    except (ConfigError, DataError, UnknownNameError) as error:
+        raise CheckpointError(f"{source}: its configuration is not understood: {error}") from None
+
+
+def built(build: Callable[[], M], tensors: Mapping[str, Tensor], source: str) -> M:
+    """The module that `build` makes, with the weights `tensors` of the file `source`; names and shapes must agree.
+
+    It is first built without memory. A configuration that asks for more than the file holds is refused there.
+    """
+    try:
+        with understood(source), torch.device("meta"):
+            planned = build()
+    except (RuntimeError, OverflowError, MemoryError):  # sizes that no number of bytes can tell
+        raise CheckpointError(f"{source}: its configuration asks for a network of impossible size") from None
+    check_weights(planned, tensors, source)
+    module = build()
+    load_weights(module, tensors, source)
+    return module
 
 
 def load_weights(module: nn.Module, tensors: Mapping[str, Tensor], source: str) -> None:
@@ -98,19 +136,35 @@ def load_weights(module: nn.Module, tensors: Mapping[str, Tensor], source: str) 
 
     `source` names the file in the message of the CheckpointError that lists what does not.
     """
+    check_weights(module, tensors, source)
+    module.load_state_dict(dict(tensors))
+
+
+def check_weights(module: nn.Module, tensors: Mapping[str, Tensor], source: str) -> None:
+    """Raise CheckpointError unless `tensors` are just what `module` has: names, shapes, fractions or integers."""
     own = module.state_dict()
     problems = [f"missing {name}" for name in own if name not in tensors]
-    problems += [f"unexpected {name}" for name in tensors if name not in own]
-    problems += [
-        f"{name} is {tuple(tensors[name].shape)} instead of {tuple(own[name].shape)}"
-        for name in own
-        if name in tensors and tensors[name].shape != own[name].shape
-    ]
+    problems += [f"unexpected {name[:_SHOWN]}" for name in tensors if name not in own]
+    for name in own:
+        if name not in tensors:
+            continue
+        given = tensors[name]
+        if given.shape != own[name].shape:
+            problems.append(f"{name} is {tuple(given.shape)} instead of {tuple(own[name].shape)}")
+        elif given.is_floating_point() != own[name].is_floating_point():
+            problems.append(f"{name} has numbers of type {given.dtype} instead of {own[name].dtype}")
+        elif given.dtype == torch.float64 and not given.to(own[name].dtype).isfinite().all():
+            problems.append(f"{name} has numbers beyond {own[name].dtype}")
     if problems:
         listed = "; ".join(problems[:_LISTED])
         more = f"; and {len(problems) - _LISTED} more" if len(problems) > _LISTED else ""
         raise CheckpointError(f"{source}: the tensors do not fit {type(module).__name__}: {listed}{more}")
-    module.load_state_dict(dict(tensors))
+
+
+def refuse_tensors(tensors: Mapping[str, Tensor], source: str) -> None:
+    """Raise CheckpointError where the file `source` holds tensors that nothing asks for."""
+    if tensors:
+        raise CheckpointError(f"{source}: unexpected {', '.join(name[:_SHOWN] for name in list(tensors)[:_LISTED])}")
 
 
 def half_precision(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -120,6 +174,19 @@ def half_precision(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def _canonical(config: Mapping[str, Any]) -> str:
     return json.dumps(config, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _check_finite(tensors: Mapping[str, Tensor], source: str) -> None:
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not tensor.isfinite().all():
+            raise CheckpointError(
+                f"{source}: {name[:_SHOWN]} holds NaN or infinite values, which no model does; train it again, or "
+                "fetch the file again"
+            )
+
+
+def _shown(text: str | None) -> str:
+    return repr(text if text is None or len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
 
 
 def _framed(data: bytes) -> bytes:
@@ -136,23 +203,6 @@ def _sorted_header(data: bytes) -> bytes:
     header = json.dumps(json.loads(data[8 : 8 + length]), sort_keys=True, separators=(",", ":")).encode()
     header += b" " * (-len(header) % 8)
     return len(header).to_bytes(8, "little") + header + data[8 + length :]
-
-
-def _read(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
-    if not path.is_file():
-        raise CheckpointError(f"{path}: no such model file")
-    try:
-        with safe_open(path, framework="pt") as file:
-            return dict(file.metadata() or {}), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, ValueError) as error:
-        hint = "pickle files are not loaded" if _looks_pickled(path) else "it is damaged or of another format"
-        raise CheckpointError(f"{path.name}: not a safetensors file; {hint}") from error
-
-
-def _looks_pickled(path: Path) -> bool:
-    with path.open("rb") as file:
-        head = file.read(4)
-    return head[:1] == b"\x80" or head == b"PK\x03\x04"  # a bare pickle, or torch's archive around one
 
 
 def _write_atomically(path: Path, data: bytes) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from veilkit.errors import KeyFileError
 from veilkit.rng import Randomness
-from veilkit.secret_file import write_new_secret
+from veilkit.secret_file import check_private, read_secret, write_new_secret
 
 _HEADER = "veilkit-key-1"
 _LINE = re.compile(rf"{_HEADER} ([0-9a-f]{{64}})\n?")
@@ -40,13 +40,14 @@ class Key:
 
     def matches(self, commitment: str) -> bool:
         """Whether this is the key that a manifest names."""
-        return hmac.compare_digest(self.commitment(), commitment)
+        return hmac.compare_digest(self.commitment().encode(), commitment.encode("utf-8", "replace"))
 
 
 def read_key(file: Path) -> Key:
-    """Read a key file."""
+    """Read a key file, which nobody but its owner may have access to."""
     try:
-        text = file.read_text(encoding="ascii")
+        data, status = read_secret(file)
+        text = data.decode("ascii")
     except FileNotFoundError:
         raise KeyFileError(f"there is no key file {file}; name the one that the release was made with") from None
     except OSError as error:
@@ -56,6 +57,7 @@ def read_key(file: Path) -> Key:
     found = _LINE.fullmatch(text)
     if not found:
         raise KeyFileError(f"{file} is not a key file: expected one line '{_HEADER}' and 64 hexadecimal digits")
+    check_private(file, status)
     return Key(Randomness(bytes.fromhex(found[1])))
 
 

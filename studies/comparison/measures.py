@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from studies.shared.subject import Subject
+from studies.shared.originals import Originals
 from veilkit.attacks import ATTACKS, AttackTarget, Budget, run_gated
 from veilkit.attacks.intervals import mean_score, retrieval_scores
 from veilkit.attacks.pictures import Pictures
@@ -23,19 +23,19 @@ _FEATURE_ATTACKS = ("feature_reconstruction", "identification")
 _METRICS = ("rank-1", "mAP")
 
 
-def searched(subject: Subject, embedder: Embedder, rng: Randomness) -> dict[str, Any]:
+def searched(originals: Originals, embedder: Embedder, rng: Randomness) -> dict[str, Any]:
     """Rank-1 and mAP of the test people's originals by a recogniser, as [value, low, high]; Rank-1 by chance."""
-    features = subject.tested.features(embedder)
+    features = originals.tested.features(embedder)
     scores = retrieval_scores(
-        subject.search.find(features, features), subject.search.identities[subject.search.query],
-        role=Role.UTILITY, higher_is_better=True, rng=rng, chance=subject.search.chance(),
+        originals.search.find(features, features), originals.search.identities[originals.search.query],
+        role=Role.UTILITY, higher_is_better=True, rng=rng, chance=originals.search.chance(),
     )  # fmt: skip
     found = {each.metric: _interval(each) for each in scores if each.metric in _METRICS}
-    return {"by": embedder.name, **found, "chance": subject.search.chance()["rank-1"]}
+    return {"by": embedder.name, **found, "chance": originals.search.chance()["rank-1"]}
 
 
 def features_attacked(
-    subject: Subject,
+    originals: Originals,
     released: Embedder,
     clean: Embedder,
     judge: Embedder,
@@ -45,8 +45,8 @@ def features_attacked(
 ) -> tuple[Evidence, ...]:
     """Attacks on a release of features instead of pictures. clean: whose features the gates take for unprotected."""
     target = AttackTarget(
-        rng=rng, features=subject.tested.features(released), clean_features=subject.tested.features(clean),
-        originals=subject.tested, people=subject.people, search=subject.search, recogniser=judge, budget=budget,
+        rng=rng, features=originals.tested.features(released), clean_features=originals.tested.features(clean),
+        originals=originals.tested, people=originals.people, search=originals.search, recogniser=judge, budget=budget,
         work=work,
     )  # fmt: skip
     return tuple(run_gated(ATTACKS[name], target) for name in _FEATURE_ATTACKS)

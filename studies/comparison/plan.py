@@ -76,7 +76,7 @@ ENTRIES: Lookup[Entry] = Lookup(
 
 
 @dataclass(frozen=True, slots=True)
-class AllStudyConfig:
+class ComparisonConfig:
     """people: of the test part, the first by name. queries, gallery: pictures of each, cameras in turn.
 
     Half of them teach the attackers who learn, and the others are attacked. updates: of each such attacker; the same
@@ -138,7 +138,7 @@ class Starts:
 
 
 def study_settings(
-    config: AllStudyConfig, expert: Embedder, judge: Embedder, face_judge: str, starts: Starts
+    config: ComparisonConfig, expert: Embedder, judge: Embedder, face_judge: str, starts: Starts
 ) -> dict[str, dict[str, Any]]:
     """For each table all that its rows depend on, besides pictures and models. More rows may be added.
 

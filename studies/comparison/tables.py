@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from studies.comparison.plan import ENTRIES, FACES, PEOPLE, AllStudyConfig
+from studies.comparison.plan import ENTRIES, FACES, PEOPLE, ComparisonConfig
 from studies.shared.tables import markdown, percent
+from veilkit.audit.verdicts.thresholds import over_chance
 from veilkit.types import Level
 
 Rows = Mapping[str, Mapping[str, Any]]
@@ -38,7 +39,7 @@ def table(rows: Rows, kind: str) -> str:
     return markdown(_HEADS[kind], [line for line in lines if line])
 
 
-def about(rows: Rows, kind: str, config: AllStudyConfig) -> str:
+def about(rows: Rows, kind: str, config: ComparisonConfig) -> str:
     """What the numbers mean, in a paragraph."""
     ran = next((rows[name] for name in ENTRIES if ENTRIES[name].table == kind and "levels" in rows.get(name, ())), {})
     parts = [_WHO[kind].format(config=config) + f"; files read back, seed {config.seed}; 95 % intervals over people."]
@@ -68,12 +69,44 @@ def remarks(rows: Rows, kind: str) -> str:
     return "\n".join(lines)
 
 
-def report(rows: Rows, config: AllStudyConfig) -> str:
-    """Both tables, what they mean, and what was not made."""
-    parts = ["# All methods, the same people, the same attackers"]
-    for kind, title in ((PEOPLE, "People"), (FACES, "Faces")):
-        parts += [f"## {title}", about(rows, kind, config), table(rows, kind), remarks(rows, kind)]
-    return "\n\n".join(part for part in parts if part) + "\n"
+def short_table(rows: Rows, kind: str) -> str:
+    """What is kept, and the largest leaks, in % without intervals; for readers who want one look."""
+    head = (
+        "people" if kind == PEOPLE else "faces",
+        "kept",
+        "recognised by a stranger (L0)",
+        "by a stronger attacker",
+    )
+    lines = [("no protection", *_unprotected(rows))] if kind == PEOPLE else []
+    for name in ENTRIES:
+        if ENTRIES[name].table == kind and "levels" in rows.get(name, ()):
+            row = rows[name]
+            kept = row["kept"].get("found" if kind == FACES else "rank-1")
+            lines.append((row["label"], _whole(kept), _most(row, ("L0",)), _most(row, ("L1", "L2", "L3"))))
+    return markdown(head, lines)
+
+
+def _unprotected(rows: Rows) -> tuple[str, str, str]:
+    row = next((row for row in rows.values() if row.get("kept", {}).get("originals")), None)
+    if row is None:
+        return "", "", ""
+    return _whole(row["kept"]["originals"]["rank-1"]), _whole(row["judge on originals"]), ""
+
+
+def _most(row: Mapping[str, Any], levels: Sequence[str]) -> str:
+    """The leak of these levels that is farthest from chance, and by which attack."""
+    tried = [row["levels"][level] for level in levels]
+    found = [level["found"] for level in tried if level["found"] is not None]
+    if not found:
+        return "INVALID" if any(level["invalid"] for level in tried) else "not applicable"
+    worst = max(found, key=lambda each: over_chance(each["value"][0], each["chance"] or 0.0))
+    least = "at least " if worst.get("at least") else ""
+    metric = "" if worst["metric"].startswith("rank") else f" {worst['metric']}"
+    return f"{least}{_whole(worst['value'])} ({worst['attack'].replace('_', ' ')}{metric})"
+
+
+def _whole(value: Sequence[float | None] | None) -> str:
+    return "not measured" if value is None or value[0] is None else f"{100 * value[0]:.0f} %"
 
 
 def _originals(rows: Rows, chosen: Sequence[str]) -> tuple[str, ...]:

@@ -1,1 +1,1 @@
-"""The usual controls at several picture sizes."""
+"""The usual controls: what they keep and hide on a whole test part, and by a picture's size."""

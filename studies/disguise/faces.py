@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from torch import Tensor
 
 from studies.shared.aligned_pictures import AlignedPictures
 from studies.shared.face_data import pairs_of
-from studies.shared.subject import Released
+from studies.shared.originals import Released
 from veilkit.attacks.search import Search, plan_search
 from veilkit.audit.inputs.cache import Cache
 from veilkit.audit.inputs.pictures import FilePictures, scan
@@ -69,7 +69,7 @@ def people_outside(lfw: Lfw, folds: Collection[int], people: int, shots: int) ->
     return Split("public", others.root, tuple(r for r in others.records if r.identity in chosen))
 
 
-class FaceSubject:
+class FaceOriginals:
     """Test people, who are attacked, public ones, who teach, and people of another set, who may teach in their place.
 
     Pictures in which no face is found are left out. The others are copied below `root`, a folder per person, under
@@ -119,9 +119,22 @@ class FaceSubject:
             part: self.read(outcome.destination, [entries[path].output for path in paths], f"{part} pictures")
             for part, paths in self._paths.items()
         }
-        told = [entries[path].report for path in self._paths["tested"]]
-        reports = tuple(json.loads(report) for report in told if report is not None)
+        held = [entries[path].report for path in self._paths["tested"]]
+        reports = tuple(json.loads(report) for report in held if report is not None)
         return FaceRelease(made["tested"], made["public"], reports, made.get("elsewhere"))
+
+    def counts(self, release: FaceRelease) -> dict[str, Any]:
+        """How many pictures and people there are, and what became of the faces of a release."""
+        outcomes = [face["outcome"] for report in release.reports for face in report["faces"]]
+        return {
+            "pictures": len(self.people),
+            "people": len(np.unique(self.people)),
+            "public pictures": len(self.codes["public"]),
+            "public people": len(np.unique(self.codes["public"])),
+            "without a face": self.left_out,
+            "outcomes": {name: outcomes.count(name) for name in sorted(set(outcomes))},
+            "no face found": sum(not report["faces"] for report in release.reports),
+        }
 
     def crops(self, release: FaceRelease | None = None, part: Part = "tested") -> AlignedPictures:
         """Aligned crops of one part, of a release or of the originals."""

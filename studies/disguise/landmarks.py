@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from studies.disguise.face_utility import landmark_errors
 from studies.shared.attacks import rounded
 from veilkit.attacks.intervals import mean_score
 from veilkit.attacks.people_split import pixels
@@ -21,11 +22,9 @@ from veilkit.audit.inputs.pictures import FilePictures
 from veilkit.errors import DataError
 from veilkit.experts.alignment import moved
 from veilkit.metrics import bootstrap_means, percentile_interval
-from veilkit.metrics.face_utility import landmark_errors
 from veilkit.networks.face_attributes import load_face_attributes
 from veilkit.rng import Randomness
-from veilkit.training.face_attributes import FaceAttributesTraining, train_face_attributes
-from veilkit.training.face_crops import crops, plain_matrix
+from veilkit.training.face_attributes import FaceAttributesTraining, crops, plain_matrix, train_face_attributes
 from veilkit.training.face_examples import UNKNOWN, FaceExamples
 from veilkit.types import Role
 

@@ -58,8 +58,13 @@ def independent_judges(names: Sequence[str], methods: Iterable[Disguise]) -> dic
         if expert.info.sha256 in own:
             raise ConfigError(f"{name} supervised a model's training, so it cannot judge it: name another judge")
         view = _VIEWS.get(name, "arcface" if name in FACE_EMBEDDERS else "whole")
-        judges[name.replace("/", "-")] = Viewed(expert, view)
+        judges[judge_name(name)] = Viewed(expert, view)
     return judges
+
+
+def judge_name(expert: str) -> str:
+    """What cells call a judge."""
+    return expert.replace("/", "-")
 
 
 class Models:

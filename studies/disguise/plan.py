@@ -15,14 +15,14 @@ from veilkit.attacks.people_split import FEWEST
 from veilkit.datasets.augment import AugmentConfig
 from veilkit.errors import ConfigError
 from veilkit.experts.base import Expert
-from veilkit.training.face_attributes import FaceAttributesTraining
-from veilkit.training.face_crops import CropConfig
+from veilkit.training.face_attributes import CropConfig, FaceAttributesTraining
 
 Learned = Literal["opp", "mlp", "ved"]
 ORIGINAL, STRANGER = "original", "stranger"  # the picture itself; a picture of somebody else
 CONTROLS = ("blur", "pixelate", "replace")
 RATES = (1e-2, 1e-3)  # false positive rates at which true ones are told
 ALONE = "noise"
+JUDGE = "mobilefacenet"  # of the published figures
 _CHOICES = ("attacks", "compared", "noises", "alone", "trained")  # each entry of these has cells of its own
 _OF_METHOD = (Averaging.name, AttributePath.name)  # that run the protection once more
 
@@ -121,11 +121,35 @@ class DisguiseStudyConfig:
         """The releases whose embeddings an attacker inverts."""
         return (*get_args(Learned), *self.noisy)
 
-    def cells(self, judges: int, elsewhere: bool = False) -> int:
-        """How many cells the study has. elsewhere: whether there are faces of another set."""
-        rows = 2 + len(self.plain)
-        by_judge = rows + len(self.noisy) + len(self.inverted) + 1 + elsewhere * len(get_args(Learned))
-        return 1 + judges * by_judge + rows + 1 + len(self.attacks) + len(self.compared) + len(self.trained) + 1
+
+def rows_of(config: DisguiseStudyConfig) -> tuple[str, ...]:
+    """The rows of the first tables: the original, somebody else's picture, and the releases at one scale of noise."""
+    return (ORIGINAL, STRANGER, *config.plain)
+
+
+def cell_names(config: DisguiseStudyConfig, judges: Sequence[str], elsewhere: bool = False) -> tuple[str, ...]:
+    """All cells, in the order in which they are computed. elsewhere: whether there are faces of another set."""
+    rows = rows_of(config)
+    judged = [
+        name
+        for judge in judges
+        for name in (
+            *(f"verified/{release}/{judge}" for release in (*rows, *config.noisy)),
+            *(f"inverted/{release}/{judge}" for release in config.inverted),
+            f"order/{judge}",
+            *(f"elsewhere/{release}/{judge}" for release in get_args(Learned) if elsewhere),
+        )
+    ]
+    return (
+        "pictures",
+        *(f"utility/{release}" for release in rows),
+        *judged,
+        "utility order",
+        *(f"landmarks/{release}" for release in config.trained),
+        *(f"attack/{config.main}/{name}" for name in config.attacks),
+        *(f"attack/blur/{name}" for name in config.compared),
+        "guarantee",
+    )
 
 
 def study_settings(

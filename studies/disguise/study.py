@@ -1,327 +1,71 @@
-"""Disguise in small: who is recognised in swapped faces, what inverts them, what they keep, and what they teach."""
+"""Disguise on LFW: the study as the runner sees it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import cached_property, partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import Tensor
-
-from studies.disguise.faces import FaceRelease, FaceSubject, Part, people_of_folds, people_outside
-from studies.disguise.guarantee import guarantees
-from studies.disguise.landmarks import POINTS, landmark_error, ratio, trained_on
-from studies.disguise.models import Models
-from studies.disguise.plan import CONTROLS, ORIGINAL, STRANGER, DisguiseStudyConfig
-from studies.disguise.utility import (
-    KINDS,
-    Judge,
-    kept,
-    load_judge,
-    predicted,
-    quality,
-)
-from studies.disguise.verification import difference, rates_of, verified
-from studies.shared.aligned_pictures import AlignedPictures
-from studies.shared.attacks import described, paired
-from studies.shared.cells import Cell, Cells
-from studies.shared.face_data import pairs_of
-from veilkit.attacks import ATTACKS, Attack, AttackTarget, Budget, Pairs, run_gated
-from veilkit.attacks.averaging import Averaging
-from veilkit.attacks.learned.embedding_inversion import EmbeddingInversion
-from veilkit.attacks.people_split import divide, pixels
-from veilkit.attacks.pictures import Pictures, SomePictures
-from veilkit.audit.inputs.cache import Cache
-from veilkit.audit.inputs.pictures import FilePictures
-from veilkit.datasets.lfw import Lfw
-from veilkit.experts import Embedder
-from veilkit.experts.finders import load_finder
-from veilkit.metrics import PairRates
-from veilkit.pipeline.protect import protect
-from veilkit.rng import Randomness
-from veilkit.types import Split
+from studies.disguise.cells import DisguiseCells
+from studies.disguise.claims import rows, withheld
+from studies.disguise.models import Models, independent_judges, judge_name, load_models
+from studies.disguise.plan import JUDGE, DisguiseStudyConfig, cell_names, study_settings
+from studies.disguise.tables import page_tables, scale
+from studies.shared.recognisers import IMAGENET
+from studies.shared.study import Cells, ClaimRow, Input, Run, Study
+from veilkit.datasets.folder import load_folder
 
 
-class DisguiseStudy:
-    """The cells of the study. Nothing is computed before it is asked for, and nothing twice.
+class DisguiseStudy(Study[DisguiseStudyConfig]):
+    """Who is recognised in swapped faces, what inverts them, what they keep, and what they teach."""
 
-    models: trained methods by transform. judges: recognisers by name, independent of all that was trained; the first
-    also attacks. workers: processes that protect. elsewhere: faces of another set, who teach inversion too. start:
-    weights that attackers who train a recogniser start from.
-    """
+    name = "disguise"
+    title = "Disguise in small"
+    data = "LFW, folds 8 to 10, 192x192"
+    folder = Path(__file__).parent
+    threads = 1
+    figures = (f"roc-{JUDGE}.svg", f"distances-{JUDGE}.svg")
+    inputs = (
+        Input("model", "fitted by `veilkit fit disguise`; again for one with another transform",
+              "models/lfw_disguise.safetensors", many=True, file=True),
+        Input("judge", "identity expert that took no part in training; again for more", JUDGE, many=True),
+        Input("start", "weights of attackers who train a recogniser; none for scratch", IMAGENET, file=True),
+        Input("elsewhere", "faces of another set, a folder per person, that teach inversion too"),
+    )  # fmt: skip
+    # About an hour and a half of one core; all people of the folds would take six.
+    published = DisguiseStudyConfig(people=300, public_people=250, noises=(0.5, 8.0), alone=(1.0,))
 
-    def __init__(
-        self,
-        lfw: Lfw,
-        folder: Path,
-        config: DisguiseStudyConfig,
-        cells: Cells,
-        *,
-        models: Models,
-        judges: Mapping[str, Embedder],
-        cache: Cache,
-        workers: int,
-        elsewhere: Split | None = None,
-        start: Path | None = None,
-    ) -> None:
-        self.elsewhere, self._start = elsewhere, start
-        self.config, self.folder, self.lfw, self.models, self.judges = config, folder, lfw, models, dict(judges)
-        self._cells, self._cache, self._workers = cells, cache, workers
-        self._rng = Randomness.from_seed(config.seed).child("disguise study")
-        self._known: dict[str, dict[str, Any]] = {}
-        self._made: dict[str, FaceRelease] = {}
+    def cells(self, config: DisguiseStudyConfig, inputs: Mapping[str, Any]) -> tuple[str, ...]:
+        """Those by each judge, and the others."""
+        judges = [judge_name(judge) for judge in inputs["judge"]]
+        return cell_names(config, judges, inputs["elsewhere"] is not None)
 
-    # Who is recognised (Tables 1, 4, 5, 6, 8 and 9)
-
-    def pictures(self) -> dict[str, Any]:
-        """How many pictures and people there are, and what became of the main release's faces."""
-
-        def compute() -> dict[str, Any]:
-            subject, told = self.subject, self.released(self.config.main).reports
-            outcomes = [face["outcome"] for report in told for face in report["faces"]]
-            return {
-                "pictures": len(subject.people),
-                "people": len(np.unique(subject.people)),
-                "public pictures": len(subject.codes["public"]),
-                "public people": len(np.unique(subject.codes["public"])),
-                "without a face": subject.left_out,
-                "outcomes": {name: outcomes.count(name) for name in sorted(set(outcomes))},
-                "no face found": sum(not report["faces"] for report in told),
-                "trained together": {kind: self.models.trained(kind) for kind in ("opp", "mlp", "ved")},
-            }
-
-        return self._cell("pictures", compute)
-
-    def verified(self, release: str, judge: str) -> dict[str, Any]:
-        """TPR at FPR, farthest match, accuracy, ROC and distances of a release, by a judge."""
-
-        def compute() -> dict[str, Any]:
-            embedder, subject = self.judges[judge], self.subject
-            raw, made = subject.crops().features(embedder), self._crops(release).features(embedder)
-            official = subject.pairs(pairs_of(self.lfw, self.config.folds))
-            told = verified(made, raw, subject.people, official, self._rng, strangers=release == STRANGER)
-            return {"judge": judge, **told}
-
-        return self._cell(f"verified/{release}/{judge}", compute)
-
-    def inverted(self, release: str, judge: str) -> dict[str, Any]:
-        """What an attacker recognises who learned on public people to invert a judge's embeddings."""
-
-        def compute() -> dict[str, Any]:
-            return described(run_gated(EmbeddingInversion, self._target(release, judge)))
-
-        return self._cell(f"inverted/{release}/{judge}", compute)
-
-    def inverted_elsewhere(self, release: str, judge: str) -> dict[str, Any]:
-        """The same by an attacker who learned on another set of faces (Figure 5e)."""
-
-        def compute() -> dict[str, Any]:
-            return described(run_gated(EmbeddingInversion, self._target(release, judge, teachers="elsewhere")))
-
-        return self._cell(f"elsewhere/{release}/{judge}", compute)
-
-    def order(self, judge: str) -> dict[str, Any]:
-        """Paired differences of inverted TPR: among transforms, and of the most noise from the least."""
-
-        def compute() -> dict[str, Any]:
-            pairs = [("opp", "mlp"), ("mlp", "ved")]
-            if self.config.noises:
-                low, high = min(self.config.noises), max(self.config.noises)
-                pairs += [(f"{kind}@{low:g}", f"{kind}@{high:g}") for kind in ("mlp", "ved") if low != high]
-            found = {name: self._inverted_rates(name, judge) for pair in pairs for name in pair}
-            return {f"{one} - {other}": difference(found[one], found[other]) for one, other in pairs}
-
-        return self._cell(f"order/{judge}", compute)
-
-    # What is kept (Tables 2, 3 and 7)
-
-    def utility(self, release: str) -> dict[str, Any]:
-        """Landmarks, gaze and expression against the original's, and a detector's sureness."""
-
-        def compute() -> dict[str, Any]:
-            found: dict[str, Any] = {}
-            for kind, judge in self.utility_judges.items():
-                if judge.predictor is None:
-                    found[kind] = {"judge": judge.name, "why": judge.why}
-                    continue
-                truth = predicted(judge.predictor, self.subject.tested, self._cache)
-                answers = truth[self._places(release)]
-                if release not in (ORIGINAL, STRANGER):
-                    answers = predicted(judge.predictor, self._whole(release), self._cache)
-                found[kind] = kept(judge, truth, answers, self.subject.people, self._rng)
-            whole = self.subject.tested if release == STRANGER else self._whole(release)
-            sure = quality(
-                self.config.quality, whole, self._places(release), self.subject.people, self._cache, self._rng
-            )
-            return {**found, "quality": sure}
-
-        return self._cell(f"utility/{release}", compute)
-
-    def utility_order(self) -> dict[str, Any]:
-        """Paired differences of the main release from the controls and from a stranger's picture."""
-
-        def compute() -> dict[str, Any]:
-            own = self.utility(self.config.main)
-            found: dict[str, Any] = {}
-            for kind in KINDS:
-                pairs = {
-                    f"{self.config.main} - {name}": (own[kind], self.utility(name)[kind])
-                    for name in (*CONTROLS, STRANGER)
-                }
-                found[kind] = paired(pairs, "each", self._rng)
-            return found
-
-        return self._cell("utility order", compute)
-
-    def landmarks(self, release: str) -> dict[str, Any]:
-        """A landmark network that was trained on the public pictures of a release alone, on the test originals."""
-
-        def compute() -> dict[str, Any]:
-            judge, config = load_judge("landmarks", self.config.truth), self.config.landmark_training
-            if judge.predictor is None:
-                return {"why": judge.why}
-            truth, asked = (
-                predicted(judge.predictor, pictures, self._cache)
-                for pictures in (self.subject.pictures["public"], self.subject.tested)
-            )
-            if truth.shape[1:] != POINTS:
-                return {"why": f"landmark networks learn {POINTS[0]} points, but {judge.name} tells {truth.shape[1]}"}
-            shown = self.subject.pictures["public"] if release == ORIGINAL else self.released(release).public
-            assert isinstance(shown, FilePictures)
-            out = self.folder / "landmarks" / f"{release}.safetensors"
-            out.parent.mkdir(parents=True, exist_ok=True)
-            model = trained_on(shown, truth, f"{release} faces by {judge.name}", config, out)
-            found = landmark_error(model, self.subject.tested, asked, self.subject.people, config.stored, self._rng)
-            against = {} if release == ORIGINAL else self._against_original(found)
-            return {"truth": judge.name, **found, **against}
-
-        return self._cell(f"landmarks/{release}", compute)
-
-    # What attackers get, and what is guaranteed
-
-    def attack(self, release: str, name: str) -> dict[str, Any]:
-        """An attack on a release, through its gates, by the first judge."""
-
-        def compute() -> dict[str, Any]:
-            target = self._target(release, next(iter(self.judges)), name)
-            return described(run_gated(self._attacker(name), target))
-
-        return self._cell(f"attack/{release}/{name}", compute)
-
-    def guarantee(self) -> dict[str, Any]:
-        """What the paper's channel and the sound one claim and prove, and what an auditor measures of the latter."""
-        return self._cell(
-            "guarantee",
-            lambda: guarantees(
-                self.models.main, self.identities, epsilon=self.config.epsilon, draws=self.config.draws,
-                seed=self.config.seed,
-            ),
+    def open(self, run: Run[DisguiseStudyConfig]) -> DisguiseCells:
+        """Models and judges are loaded; a judge that took part in training is refused."""
+        config, start, elsewhere = run.config, run.file("start"), run.file("elsewhere")
+        models = Models(load_models([Path(file) for file in run.inputs["model"]]), config, run.folder / "transforms")
+        judges = independent_judges(run.inputs["judge"], models.given)
+        store = run.store(study_settings(config, models.fingerprints(), list(judges.values()), start))
+        return DisguiseCells(
+            run.faces, run.folder, config, store, models=models, judges=judges, cache=run.cache, workers=run.workers,
+            elsewhere=None if elsewhere is None else load_folder(elsewhere, "folder", "elsewhere"), start=start,
         )  # fmt: skip
 
-    def shown(self) -> dict[str, Tensor]:
-        """Rows of some tested faces, uint8 (N, 3, S, S): before, and after each protection."""
-        people = np.unique(self.subject.people, return_index=True)[1]
-        chosen = people[np.unique(np.linspace(0, len(people) - 1, self.config.shown).astype(np.int64))]
-        size = (self.config.side, self.config.side)
-        names = (ORIGINAL, *CONTROLS, "opp", "mlp", "ved", *self.config.noisy)
-        return {name: pixels(SomePictures(self._crops(name), chosen), size) for name in names}
+    def tables(self, cells: Cells, config: DisguiseStudyConfig) -> dict[str, str]:
+        """By each judge, and what is kept, taught, attacked and guaranteed."""
+        return {"disguise": page_tables(cells, config)}
 
-    # The parts
+    def claims(self, cells: Cells, config: DisguiseStudyConfig) -> list[ClaimRow]:
+        """Of the main transform."""
+        return rows(cells, config)
 
-    @cached_property
-    def subject(self) -> FaceSubject:
-        """The pictures that all releases are made of, copied into the study's folder."""
-        config = self.config
-        splits: dict[Part, Split] = {
-            "tested": people_of_folds(self.lfw, config.folds, config.shots, config.people),
-            "public": people_outside(self.lfw, config.folds, config.public_people, config.public_shots),
-        }
-        if self.elsewhere is not None:
-            splits["elsewhere"] = self.elsewhere
-        return FaceSubject(splits, self.folder / "originals", load_finder(config.finder), config.side, self._cache)
+    def scale(self, cells: Cells, config: DisguiseStudyConfig) -> str:
+        """Pictures and people, and which transforms were fitted apart."""
+        return scale(cells, config)
 
-    @cached_property
-    def identities(self) -> Tensor:
-        """(N, D) of the public people, to which transforms are fitted."""
-        return torch.from_numpy(self.subject.crops(part="public").features(self.models.identity))
+    def withheld(self, cells: Cells, config: DisguiseStudyConfig) -> list[str]:
+        """Inversions that failed their gates, and a landmark network that learned nothing."""
+        return withheld(cells, config)
 
-    @cached_property
-    def utility_judges(self) -> dict[str, Judge]:
-        """By what they judge."""
-        return {kind: load_judge(kind, getattr(self.config, kind)) for kind in KINDS}
 
-    def released(self, release: str) -> FaceRelease:
-        """A release, made if it is not there yet, and read back."""
-        if release not in self._made:
-            method = self.models.method(release, lambda: self.identities)
-            outcome = protect(
-                self.subject.root, self.folder / "releases" / release.replace("@", "-"), method,
-                seed=self.config.seed, names="kept", labels="folder", workers=self._workers,
-            )  # fmt: skip
-            self._made[release] = self.subject.released(outcome)
-        return self._made[release]
-
-    def _crops(self, release: str) -> Pictures:
-        if release == STRANGER:
-            return SomePictures(self.subject.crops(), self.subject.strangers())
-        return self.subject.crops(None if release == ORIGINAL else self.released(release))
-
-    def _whole(self, release: str) -> FilePictures:
-        pictures = self.subject.tested if release == ORIGINAL else self.released(release).tested
-        assert isinstance(pictures, FilePictures)
-        return pictures
-
-    def _places(self, release: str) -> NDArray[np.int64]:
-        return self.subject.strangers() if release == STRANGER else np.arange(len(self.subject.people))
-
-    def _against_original(self, found: dict[str, Any]) -> dict[str, Any]:
-        if ORIGINAL not in self.config.trained:
-            return {}
-        clean = self.landmarks(ORIGINAL)
-        return {"ratio": ratio(found, clean, self._rng)} if clean.get("each") else {}
-
-    def _inverted_rates(self, release: str, judge: str) -> PairRates:
-        """TPR of guessed embeddings, with the draws; the training is found again."""
-        target = self._target(release, judge)
-        division = divide(target, None, None)
-        answers, _ = EmbeddingInversion().answers(target, division)
-        victims = division.victims
-        assert victims.originals is not None
-        assert victims.people is not None
-        raw = victims.originals.features(self.judges[judge])
-        return rates_of(answers, raw, victims.people, self._rng)
-
-    def _attacker(self, name: str) -> Callable[[], Attack]:
-        return partial(Averaging, self.config.counts) if name == Averaging.name else ATTACKS[name]
-
-    def _target(
-        self, release: str, judge: str, attack: str = EmbeddingInversion.name, teachers: Part = "public"
-    ) -> AttackTarget:
-        """A release under attack: pairs of the public people, or of another set, teach; test people are scored."""
-        config, subject = self.config, self.subject
-        made = self.released(release)
-        everybody = max(map(len, subject.codes.values()))
-        updates = config.inversion_updates if attack == EmbeddingInversion.name else config.updates
-        budget = Budget(updates, everybody, config.batch, config.seed)
-        if attack == Averaging.name:
-            budget = replace(budget, pictures=min(everybody, config.averaged), updates=10**9)
-        crops: Callable[..., AlignedPictures] = subject.crops
-        own = release == config.main
-        return AttackTarget(
-            rng=self._rng, protected=crops(made), originals=crops(), people=subject.people, search=subject.search,
-            recogniser=self.judges[judge], budget=budget,
-            pairs=Pairs(crops(part=teachers), crops(made, part=teachers), subject.codes[teachers]),
-            protector=self.models.again(config.seed) if own else None,
-            neutral=self.models.neutral(config.seed) if own else None,
-            work=self.folder / "work", start=self._start,
-        )  # fmt: skip
-
-    def _cell(self, name: str, compute: Callable[[], Cell]) -> dict[str, Any]:
-        if name not in self._known:
-            self._known[name] = self._cells.get(name, compute)
-        return self._known[name]
+STUDY = DisguiseStudy()

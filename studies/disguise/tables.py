@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from studies.disguise.plan import ALONE, ORIGINAL, RATES, STRANGER
+from studies.disguise.plan import ALONE, JUDGE, ORIGINAL, RATES, STRANGER, DisguiseStudyConfig, rows_of
 from studies.disguise.utility import KINDS
-from studies.shared.tables import Row, markdown, percent, remark, with_interval
+from studies.shared.tables import Row, attacks_table, markdown, percent, remark, with_interval
 
 NAMES = {
     ORIGINAL: "original", STRANGER: "somebody else's picture", "blur": "face blur", "pixelate": "pixelation",
@@ -162,3 +163,78 @@ def _difference(value: Sequence[float | None] | None, kind: str) -> str:
 def _rate(value: Sequence[float | None] | None) -> str:
     """A share in %, with two digits, as rates here are small."""
     return "" if value is None else with_interval([None if part is None else 100 * part for part in value], 2)
+
+
+def page_tables(cells: Mapping[str, Any], config: DisguiseStudyConfig) -> str:
+    """What stands on Disguise's page, as far as it is computed."""
+    sections = [
+        f"LFW: {scale(cells, config)}; seed {config.seed}, on a CPU. PNG files read back; 95 % intervals over people."
+    ]
+    utility = by_release(cells, "utility", rows_of(config), judge=None)
+    for judge in judges_of(cells):
+        sections += _recognised(cells, config, judge, utility)
+    if utility:
+        sections += ["Tables 2 and 7, what is kept:", utility_table(utility)]
+    if order := cells.get("utility order"):
+        sections.append(utility_order_table(order))
+    if apart := parts_table(utility):
+        sections += ["Landmarks by part of the face:", apart]
+    taught = {name: cells[f"landmarks/{name}"] for name in config.trained if f"landmarks/{name}" in cells}
+    if taught:
+        sections += [
+            f"Table 3; the truth are landmarks of {config.truth} on the originals:",
+            landmarks_table(taught),
+        ]
+    for release in (config.main, "blur"):
+        names = config.attacks if release == config.main else config.compared
+        attacks = {name: cells[f"attack/{release}/{name}"] for name in names if f"attack/{release}/{name}" in cells}
+        if attacks:
+            sections += [f"Attacks on {name_of(release)}:", attacks_table(attacks)]
+    if found := cells.get("guarantee"):
+        sections += ["What is guaranteed:", guarantee_table(found)]
+    return "\n\n".join(sections)
+
+
+def _recognised(
+    cells: Mapping[str, Any], config: DisguiseStudyConfig, judge: str, utility: Mapping[str, Row]
+) -> list[str]:
+    sections = []
+    verified = by_release(cells, "verified", (*rows_of(config), *config.noisy), judge)
+    plain = {name: cell for name, cell in verified.items() if name in rows_of(config)}
+    if plain:
+        sections += [f"Tables 1 and 6, by {judge}:", recognised_table(plain, utility)]
+        sections += ["The farthest match:", farthest_table(plain)]
+    if inverted := by_release(cells, "inverted", config.inverted, judge):
+        sections += ["Tables 4, 5, 8 and 9, swapped and inverted:", inverted_table(verified, inverted)]
+    if order := cells.get(f"order/{judge}"):
+        sections.append(order_table(order))
+    if elsewhere := by_release(cells, "elsewhere", ("opp", "mlp", "ved"), judge):
+        sections += ["Learned on another set of faces (Figure 5e):", inverted_table(verified, elsewhere)]
+    return sections
+
+
+def scale(cells: Mapping[str, Any], config: DisguiseStudyConfig) -> str:
+    """What the figures are of."""
+    about = cells.get("pictures")
+    if about is None:
+        return f"people of folds {config.folds}, all cross-person pairs"
+    fitted = [kind for kind, together in about["trained together"].items() if not together]
+    return (
+        f"{about['pictures']} pictures of {about['people']} test people, all cross-person pairs; attackers: "
+        f"{about['public people']} others"
+        + (f"; {', '.join(fitted)} fitted to the swapper of {config.main}" if fitted else "")
+    )
+
+
+def judges_of(cells: Mapping[str, Any]) -> list[str]:
+    """The judges by whom originals were recognised."""
+    return [name.rpartition("/")[2] for name in cells if name.startswith(f"verified/{ORIGINAL}/")]
+
+
+def by_release(
+    cells: Mapping[str, Any], kind: str, releases: Sequence[str], judge: str | None = JUDGE
+) -> dict[str, Any]:
+    """The cells of one kind that are there, by release. judge: None for cells that are of none."""
+    ending = "" if judge is None else f"/{judge}"
+    names = {release: f"{kind}/{release}{ending}" for release in releases}
+    return {release: cells[name] for release, name in names.items() if name in cells}

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from studies.disguise.face_utility import expression_agreement, gaze_errors, landmark_errors
 from studies.shared.attacks import rounded
 from veilkit.attacks.intervals import mean_score
 from veilkit.audit.inputs.cache import Cache
@@ -23,7 +24,6 @@ from veilkit.errors import VeilkitError
 from veilkit.experts import load_predictor
 from veilkit.experts.base import Detector, Predictor
 from veilkit.experts.finders import load_finder
-from veilkit.metrics.face_utility import expression_agreement, gaze_errors, landmark_errors
 from veilkit.progress import Progress
 from veilkit.rng import Randomness
 from veilkit.types import Role

@@ -101,11 +101,11 @@ def difference(first: PairRates, second: PairRates) -> dict[str, list[float]]:
 
 
 def _told(found: PairRates) -> dict[str, list[float]]:
-    told = {}
+    rates: dict[str, list[float]] = {}
     for place, rate in enumerate(found.rates):
         interval = found.interval(place)
-        told[f"{rate:g}"] = [interval.value, interval.low, interval.high]
-    return told
+        rates[f"{rate:g}"] = [interval.value, interval.low, interval.high]
+    return rates
 
 
 def _accuracy(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from studies.peprnet.data import TestPart, Vectors
 from studies.peprnet.feature_averaging import COUNTS, averaged_releases
 from studies.peprnet.plan import PeprStudyConfig
+from studies.privacyreid.feature_distribution import distribution
 from studies.shared.attacks import described, difference
 from veilkit.attacks import AttackTarget, Budget, run_gated
 from veilkit.attacks.classifiers import nearest_centroid, nearest_neighbour
@@ -146,6 +147,14 @@ def curve(
                 hits[name].append(retrieval(asking, noisy, each, each).hits(1))
         points[f"{epsilon:g}"] = {name: float(np.mean(found)) for name, found in hits.items()}
     return points
+
+
+def plane(part: TestPart, features: Vectors, config: PeprStudyConfig) -> dict[str, Any]:
+    """Features of some people in the plane by t-SNE, without and with PrivUnit's noise."""
+    few = np.flatnonzero(np.isin(part.people, np.unique(part.people)[: config.drawn]))
+    mechanism = mechanism_of("privunit", features, max(config.epsilons), config)
+    noisy = noised(features[few], mechanism, config.seed)
+    return distribution(features[few], noisy, part.people[few], shown=config.drawn, seed=config.seed)
 
 
 def averaging(part: TestPart, features: Vectors, kind: NoiseKind, config: PeprStudyConfig) -> dict[str, Any]:

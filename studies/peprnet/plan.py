@@ -18,6 +18,8 @@ from veilkit.methods.peprnet.method import SMALL, PeprNetConfig
 
 BASELINE, STAGE1, ALTERNATING, STRONG, WIDE = "baseline", "stage1", "alternating", "alternating-strong", "stage1-512"
 FROZEN, DPSGD, HEADLESS = "frozen", "dpsgd", "head-blur"
+NOISY = "stage1-noisy"  # features of stage 1 with noise, beside those without
+CURVE, TRADE, PLANE = "rank-1-epsilon.svg", "privacy-utility.svg", "t-sne.svg"
 RIVALS = (FROZEN, DPSGD, HEADLESS)
 PAPERS_NOISE = "paper"
 _ONLY = {"adversary": "none"}
@@ -143,12 +145,36 @@ class PeprStudyConfig:
         """The encoders whose features are drawn in the plane."""
         return tuple(name for name in (BASELINE, STAGE1, STRONG) if name in self.models)
 
-    def cells(self) -> int:
-        """How many cells the study has."""
-        encoders = 2 * len(self.models) + len(self.rivals) + len(self.changed)
-        noise = len(self.noisy) * len(self.noises()) + len(self.curves()) + len(self.averaged)
-        reconstructed = len(self.reconstructed) + (STAGE1 in self.reconstructed)
-        return encoders + noise + reconstructed + len(self.models) + len(self.plotted) + len(self.pictured)
+    @property
+    def decoded(self) -> tuple[str, ...]:
+        """Whose features are decoded: the encoders of `reconstructed`, and stage 1 with noise."""
+        return (*self.reconstructed, NOISY) if STAGE1 in self.reconstructed else self.reconstructed
+
+
+def cell_names(config: PeprStudyConfig) -> tuple[str, ...]:
+    """All cells, in the order in which they are computed."""
+    return (
+        *(f"training/{name}" for name in config.models),
+        *(f"model/{name}" for name in config.models),
+        *(f"rival/{name}" for name in config.rivals),
+        *(f"change/{name}" for name in config.changed),
+        *(f"stage2/{name}/{kind}/{epsilon:g}" for name in config.noisy for kind, epsilon in config.noises()),
+        *(f"curve/{dimension}/{kind}" for dimension, kind in config.curves()),
+        *(f"averaging/{kind}" for kind in config.averaged),
+        *(f"reconstruction/{name}" for name in config.decoded),
+        *(f"membership/{name}" for name in config.models),
+        *(f"plane/{name}" for name in config.plotted),
+        *(f"pictures/{name}" for name in config.pictured),
+    )
+
+
+def scale(config: PeprStudyConfig) -> str:
+    """What the figures are of."""
+    training, tested = ("all" if people is None else people for people in (config.training_people, config.people))
+    return (
+        f"{training} training and {tested} test people, {config.method.backbone} that begins as "
+        f"models/cuhk03_mobilenetv2, {config.method.epochs} epochs at {config.method.size[0]}x{config.method.size[1]}"
+    )
 
 
 def study_settings(

@@ -1,302 +1,64 @@
-"""PEPR-Net in small: what encoders keep and give away, what noise does to that, and what attackers get."""
+"""PEPR-Net on CUHK03-NP: the study as the runner sees it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-
-from studies.peprnet.data import Codes, KeptFeatures, TestPart, Vectors, embedded
-from studies.peprnet.feature_membership import feature_membership
-from studies.peprnet.measures import (
-    averaging,
-    changes,
-    curve,
-    identified,
-    mechanism_of,
-    noised,
-    searched,
-    stage2,
-)
-from studies.peprnet.plan import BASELINE, HEADLESS, PAPERS_NOISE, STAGE1, PeprStudyConfig
-from studies.peprnet.rivals import heads_blurred, train_head
-from studies.privacyreid.feature_distribution import distribution
-from studies.shared.attacks import described
-from studies.shared.cells import Cell, Cells
-from studies.shared.measures import likeness_and_chaos, matching
-from studies.shared.parts import chosen_people, few_of_each, laid_out
-from studies.shared.subject import Subject
-from veilkit.attacks import AttackTarget, Budget, run_gated
-from veilkit.attacks.features.decoding import DecodingConfig
-from veilkit.attacks.features.inversion import FeatureReconstruction
-from veilkit.attacks.own_original import OwnOriginal
-from veilkit.attacks.people_split import divide, pixels, some_people
-from veilkit.attacks.recovered import mean_of
-from veilkit.attacks.stock_recogniser import StockRecogniser
-from veilkit.audit.inputs.cache import Cache
-from veilkit.datasets.labelled import first_people
-from veilkit.datasets.market1501 import Market1501
-from veilkit.errors import ConfigError
-from veilkit.experts import Embedder
-from veilkit.methods.peprnet.feature_noise import KINDS, NoiseKind
-from veilkit.methods.peprnet.method import PeprNet, deid_target
-from veilkit.networks.reid import ReidNetwork, load_reid
-from veilkit.pipeline.protect import protect
-from veilkit.rng import Randomness
-from veilkit.training.pixels import read_pixels
-from veilkit.types import Role, Split
-
-_NOISY = "stage1-noisy"  # the cell of features with noise, beside those without
-_PICTURED = (200, 2, 2)  # people, queries and gallery pictures of each, whose pictures are drawn
-_MEMBERS = 8  # pictures of a training person that membership looks at
+from studies.peprnet.cells import PeprCells
+from studies.peprnet.claims import rows, withheld
+from studies.peprnet.plan import CURVE, TRADE, PeprStudyConfig, cell_names, scale, study_settings
+from studies.peprnet.tables import page_tables
+from studies.shared.recognisers import IMAGENET, JUDGE, load_judge
+from studies.shared.study import Cells, ClaimRow, Input, Run, Study
 
 
-class PeprStudy:
-    """The cells of the study. Nothing is computed before it is asked for, and nothing twice.
+class PeprStudy(Study[PeprStudyConfig]):
+    """What encoders keep and give away, what noise does to that, and what attackers get."""
 
-    judge: independent of all that is trained; it judges pictures. init: weights that the encoders' backbones start
-    from. public_init: of the rivals that learn on a frozen backbone, if others: it must not have seen the training
-    people, or what DP-SGD promises about them would not hold.
-    """
+    name = "pepr"
+    title = "PEPR-Net in small"
+    data = "CUHK03-NP, detected, 128x64"
+    folder = Path(__file__).parent
+    threads = 1  # on which a training's last bits depend
+    figures = (CURVE, TRADE)
+    inputs = (
+        Input("init", "weights that encoders start from; none for scratch", "models/cuhk03_mobilenetv2.safetensors",
+              file=True),
+        Input("public-init", "weights of the rivals' frozen backbone, which must not know the training people",
+              IMAGENET, file=True),
+        Input("judge", "independent recogniser that judges pictures, a name or a file", JUDGE),
+    )  # fmt: skip
+    published = PeprStudyConfig()
 
-    def __init__(
-        self,
-        data: Market1501,
-        folder: Path,
-        config: PeprStudyConfig,
-        cells: Cells,
-        *,
-        judge: Embedder,
-        cache: Cache,
-        init: Path | None,
-        public_init: Path | None = None,
-    ) -> None:
-        self.config, self.folder, self.data, self.judge = config, folder, data, judge
-        self._cells, self._cache = cells, cache
-        self._init, self._public_init = init, public_init or init
-        self._kept = KeptFeatures(folder / "features")
-        self._rng = Randomness.from_seed(config.seed).child("pepr study")
-        self._known: dict[str, dict[str, Any]] = {}
+    def cells(self, config: PeprStudyConfig, inputs: Mapping[str, Any]) -> tuple[str, ...]:
+        """As the plan has them."""
+        return cell_names(config)
 
-    # What encoders keep and give away (Table 1, and the baselines of Tables 2 to 4)
-
-    def training(self, name: str) -> dict[str, Any]:
-        """The losses of each epoch of one encoder's training. Trainings have nothing to do with each other."""
-
-        def compute() -> dict[str, Any]:
-            from veilkit.methods.peprnet.training.train import train_peprnet
-
-            config = self.config.trained(name)
-            trained = train_peprnet(
-                self.training_split, config, deid_target(config), work_dir=self.folder / "training" / name,
-                init=self._init,
-            )  # fmt: skip
-            PeprNet(config).take(trained).save(self._model_file(name))
-            return {"history": list(trained.history)}
-
-        return self._cell(f"training/{name}", compute)
-
-    def model(self, name: str) -> dict[str, Any]:
-        """Search and identification by features of one encoder, without noise."""
-        return self._cell(f"model/{name}", lambda: self._judged(self.features(name)))
-
-    def rival(self, name: str) -> dict[str, Any]:
-        """The same of a rival: DP-SGD, its head without noise, or the baseline on pictures with blurred heads."""
-
-        def compute() -> dict[str, Any]:
-            if name == HEADLESS:
-                return self._judged(embedded(self._encoder(BASELINE), heads_blurred(self.part.pixels)))
-            file = self.folder / "models" / f"{name}.safetensors"
-            told = train_head(name, self.training_split, self.config, self._public_init, file)
-            return {**self._judged(embedded(load_reid(file), self.part.pixels)), "training": told}
-
-        return self._cell(f"rival/{name}", compute)
-
-    def change(self, name: str) -> dict[str, Any]:
-        """An encoder minus the baseline: paired differences of Rank-1, mAP and identification."""
-
-        def compute() -> dict[str, Any]:
-            one, other = (
-                (self.features(each), self.model(each)["identification"]) for each in (name, BASELINE)
-            )  # fmt: skip
-            return changes(self.part, one, other, self._rng)
-
-        return self._cell(f"change/{name}", compute)
-
-    # What noise does (Tables 2 to 4, and Rank-1 against epsilon)
-
-    def stage2(self, name: str, kind: NoiseKind, epsilon: float) -> dict[str, Any]:
-        """A protected gallery: search by clean queries, and identification."""
-
-        def compute() -> dict[str, Any]:
-            clean = self.features(BASELINE)
-            return stage2(self.part, self.features(name), clean, kind, epsilon, self.config, self._rng)
-
-        return self._cell(f"stage2/{name}/{kind}/{epsilon:g}", compute)
-
-    def curve(self, dimension: int, kind: NoiseKind) -> dict[str, Any]:
-        """Rank-1 at each epsilon, of features of one length under one kind of noise."""
-
-        def compute() -> dict[str, Any]:
-            config = self.config
-            epsilons = config.paper_epsilons if kind == PAPERS_NOISE else config.curve_epsilons
-            return curve(self.part, self.features(config.dimensions[dimension]), kind, epsilons, config)
-
-        return self._cell(f"curve/{dimension}/{kind}", compute)
-
-    def averaging(self, kind: NoiseKind) -> dict[str, Any]:
-        """Several releases of stage 1's features with fresh noise, averaged."""
-        return self._cell(f"averaging/{kind}", lambda: averaging(self.part, self.features(STAGE1), kind, self.config))
-
-    # What attackers get
-
-    def reconstruction(self, name: str) -> dict[str, Any]:
-        """Pictures decoded from features by somebody who learned on other people; `_NOISY`: from noisy ones."""
-
-        def compute() -> dict[str, Any]:
-            return described(run_gated(self._decoder, self._target(name)))
-
-        return self._cell(f"reconstruction/{name}", compute)
-
-    def membership(self, name: str) -> dict[str, Any]:
-        """How well training people are told from others by how close together their features lie."""
-
-        def compute() -> dict[str, Any]:
-            inside = embedded(self._encoder(name), self._members[0])
-            scores, chance = feature_membership(
-                inside, self._members[1], self.features(name), self.part.people + 10**6, self._rng
-            )
-            return {
-                "scores": {each.metric: [each.value, each.low, each.high] for each in scores}, "chance": chance,
-            }  # fmt: skip
-
-        return self._cell(f"membership/{name}", compute)
-
-    def plane(self, name: str) -> dict[str, Any]:
-        """Features of some people in the plane by t-SNE, without and with PrivUnit's noise (Figure 6)."""
-
-        def compute() -> dict[str, Any]:
-            few = np.flatnonzero(np.isin(self.part.people, np.unique(self.part.people)[: self.config.drawn]))
-            features = self.features(name)
-            mechanism = mechanism_of("privunit", features, max(self.config.epsilons), self.config)
-            noisy = noised(features[few], mechanism, self.config.seed)
-            return distribution(
-                features[few], noisy, self.part.people[few], shown=self.config.drawn, seed=self.config.seed
-            )
-
-        return self._cell(f"plane/{name}", compute)
-
-    def pictures(self, name: str) -> dict[str, Any]:
-        """The decoder's pictures as a release of files: likeness, and what a stranger recognises in them."""
-
-        def compute() -> dict[str, Any]:
-            self.training(name)
-            outcome = protect(
-                self.subject.root, self.folder / "releases" / name, "peprnet", model=self._model_file(name),
-                seed=self.config.seed, names="kept", labels="market",
-            )  # fmt: skip
-            release = self.subject.released(outcome)
-            target = AttackTarget(
-                rng=self._rng, protected=release.tested, originals=self.subject.tested, people=self.subject.people,
-                search=self.subject.search, recogniser=self.judge,
-            )  # fmt: skip
-            return {
-                "judge": matching(self.subject, release, self.judge, Role.PRIVACY, self._rng),
-                "pictures": likeness_and_chaos(self.subject, release, self._cache, self._rng),
-                **{each.name: described(run_gated(each, target)) for each in (StockRecogniser, OwnOriginal)},
-            }
-
-        return self._cell(f"pictures/{name}", compute)
-
-    def shown(self, count: int) -> dict[str, torch.Tensor]:
-        """Rows of some attacked pictures, uint8 (N, 3, H, W): originals, and what was decoded of their features."""
-        rows: dict[str, torch.Tensor] = {}
-        for name in self.reconstructed:
-            target = self._target(name)
-            division = divide(target, None, None)
-            public = pixels(division.public.originals, division.size)
-            made = self._decoder().invert(target, division, public, mean_of(public, division.size))
-            chosen = np.unique(np.linspace(0, len(made.answers) - 1, count).astype(np.int64))
-            assert division.victims.originals is not None
-            rows.setdefault("original", pixels(division.victims.originals, division.size)[chosen])
-            rows[name] = (made.answers[chosen] * 255).round().byte()
-        return rows
-
-    # The parts
-
-    @property
-    def reconstructed(self) -> tuple[str, ...]:
-        """Whose features are decoded: the encoders, and stage 1 with noise."""
-        names = self.config.reconstructed
-        return (*names, _NOISY) if STAGE1 in names else names
-
-    @cached_property
-    def part(self) -> TestPart:
-        """The test part."""
-        return TestPart(self.data, self.config.people, self.config.method.size)
-
-    @cached_property
-    def training_split(self) -> Split:
-        """The people that all trainings learn from."""
-        people = self.config.training_people
-        return self.data.train if people is None else first_people(self.data.train, people)
-
-    @cached_property
-    def subject(self) -> Subject:
-        """Pictures of some test people, copied into the study's folder, for the release of pictures."""
-        people = min(_PICTURED[0], len(self.part.query.identities))
-        some = chosen_people(self.data, people, *_PICTURED[1:], 0, 0)
-        return Subject(laid_out(some, self.folder / "originals"), self._cache)
-
-    @cached_property
-    def _members(self) -> tuple[torch.Tensor, Codes]:
-        split = few_of_each(self.training_split, _MEMBERS)
-        codes = {name: code for code, name in enumerate(split.identities)}
-        people = np.array([codes[str(record.identity)] for record in split.records], dtype=np.int64)
-        return read_pixels(split, self.config.method.size), people
-
-    def features(self, name: str) -> Vectors:
-        """Raw features (N, D) of the test part by one encoder."""
-        return self._kept.get(name, lambda: embedded(self._encoder(name), self.part.pixels))
-
-    def _encoder(self, name: str) -> ReidNetwork:
-        self.training(name)
-        file = self._model_file(name)
-        if not file.exists():  # the cell came from elsewhere, without its model
-            raise ConfigError(f"{file} is not there, though its training is: delete that cell to train it again")
-        return PeprNet.load(file).encoder
-
-    def _model_file(self, name: str) -> Path:
-        return self.folder / "models" / f"{name}.safetensors"
-
-    def _judged(self, features: Vectors) -> dict[str, Any]:
-        return {
-            "utility": searched(self.part, features, features, self._rng),
-            "identification": identified(self.part, features, self.features(BASELINE), self._rng),
-        }
-
-    def _decoder(self) -> FeatureReconstruction:
-        return FeatureReconstruction(DecodingConfig(width=self.config.width))
-
-    def _target(self, name: str) -> AttackTarget:
-        config = self.config
-        features = self.features(STAGE1 if name == _NOISY else name)
-        if name == _NOISY:
-            mechanism = mechanism_of(KINDS[0], features, max(config.epsilons), config)
-            features = noised(features, mechanism, config.seed)
-        target = AttackTarget(
-            rng=self._rng, features=features, clean_features=self.features(BASELINE), originals=self.part.pictures,
-            people=self.part.people, search=self.part.search, recogniser=self.judge,
-            budget=Budget(config.updates, config.attacked, config.batch, config.seed), work=self.folder / "work",
+    def open(self, run: Run[PeprStudyConfig]) -> PeprCells:
+        """The judge is loaded; it and both weights to start from count among the settings."""
+        judge, init, public = load_judge(run.inputs["judge"], run.data), run.file("init"), run.file("public-init")
+        return PeprCells(
+            run.people, run.folder, run.config, run.store(study_settings(run.config, judge, init, public)),
+            judge=judge, cache=run.cache, init=init, public_init=public,
         )  # fmt: skip
-        chosen = some_people(self.part.people, 2 * config.attacked, self._rng.child("attacked"))
-        return target.only(chosen)
 
-    def _cell(self, name: str, compute: Callable[[], Cell]) -> dict[str, Any]:
-        if name not in self._known:
-            self._known[name] = self._cells.get(name, compute)
-        return self._known[name]
+    def tables(self, cells: Cells, config: PeprStudyConfig) -> dict[str, str]:
+        """Encoders, noise, attacks and rivals."""
+        return {"peprnet": page_tables(cells, config)}
+
+    def claims(self, cells: Cells, config: PeprStudyConfig) -> list[ClaimRow]:
+        """Of three forms of stage 1, and of noise."""
+        return rows(cells, config)
+
+    def scale(self, cells: Cells, config: PeprStudyConfig) -> str:
+        """People, backbone and epochs."""
+        return scale(config)
+
+    def withheld(self, cells: Cells, config: PeprStudyConfig) -> list[str]:
+        """Identification that failed its gates."""
+        return withheld(cells)
+
+
+STUDY = PeprStudy()

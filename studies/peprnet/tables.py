@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from studies.peprnet.plan import ALTERNATING, BASELINE, DPSGD, FROZEN, HEADLESS, STAGE1, STRONG, WIDE
+from studies.peprnet.plan import (
+    ALTERNATING,
+    BASELINE,
+    CURVE,
+    DPSGD,
+    FROZEN,
+    HEADLESS,
+    STAGE1,
+    STRONG,
+    WIDE,
+    PeprStudyConfig,
+    scale,
+)
+from studies.shared.claim_rows import named_cells
 from studies.shared.tables import Row, markdown, percent, remark, with_interval
 from veilkit.attacks.identify import ACCURACY, CLASSIFIERS
 from veilkit.methods.peprnet.feature_noise import NoiseKind
@@ -63,12 +77,12 @@ def curve_table(curves: Mapping[tuple[int, NoiseKind], Row]) -> str:
     rows = []
     for (dimension, kind), cell in curves.items():
         points = [(key, point) for key, point in cell.items() if key not in ("clean", "people")]
-        told = [
+        shown = [
             f"{key}: not drawable" if point is None
             else f"{key}: {100 * point['person']:.1f} / {100 * point['record']:.1f}"
             for key, point in points
         ]  # fmt: skip
-        rows.append((f"{dimension}", kind, f"{100 * cell['clean']['person']:.1f}", "; ".join(told)))
+        rows.append((f"{dimension}", kind, f"{100 * cell['clean']['person']:.1f}", "; ".join(shown)))
     return markdown(("features", "noise", "person, without noise", "epsilon: person / very picture"), rows)
 
 
@@ -139,3 +153,62 @@ def _kept(cell: Row) -> tuple[str, str]:
 
 def _named(cell: Row) -> tuple[str, ...]:
     return tuple(percent(cell["scores"].get(f"{ACCURACY} ({name})")) for name in CLASSIFIERS)
+
+
+def page_tables(cells: Mapping[str, Any], config: PeprStudyConfig) -> str:
+    """What stands on PEPR-Net's page, as far as it is computed."""
+    sections = [
+        f"CUHK03-NP (detected, 128x64): {scale(config)}; seed {config.seed}, on a CPU. "
+        "Rates in %, with 95 % intervals over people who were not trained on."
+    ]
+    if models := named_cells(cells, "model", config.models):
+        sections += [
+            "Table 1, utility against closed-set identification by three classifiers:",
+            encoders_table(models),
+        ]
+    if changed := named_cells(cells, "change", config.changed):
+        sections += ["Against the baseline, paired:", changes_table(changed)]
+    if trainings := named_cells(cells, "training", config.models):
+        sections += ["Losses from the first epoch to the last:", losses_table(trainings)]
+    noisy = noise_cells(cells, config)
+    if noisy:
+        sections += [
+            f"Tables 2 to 4, a gallery with noise (delta {config.delta:g} for Gaussian, {config.paper_delta:g} for "
+            "the paper's, else 0):",
+            noise_table(noisy),
+        ]
+    if curves := curve_cells(cells, config):
+        sections += [
+            f"Rank-1 against epsilon, one noisy picture of each person ([figure]({CURVE})):",
+            curve_table(curves),
+        ]
+    if averaged := {kind: cells[f"averaging/{kind}"] for kind in config.averaged if f"averaging/{kind}" in cells}:
+        sections += [
+            f"Releases of stage 1 at epsilon {config.averaging_epsilon:g} with fresh noise, averaged:",
+            averaging_table(averaged),  # type: ignore[arg-type]
+        ]
+    if decoded := named_cells(cells, "reconstruction", (*config.reconstructed, "stage1-noisy")):
+        sections += ["Pictures reconstructed from features:", reconstruction_table(decoded)]
+    if members := named_cells(cells, "membership", config.models):
+        sections += ["Training people told from others:", membership_table(members)]
+    if pictures := named_cells(cells, "pictures", config.pictured):
+        sections += ["The decoder's pictures as a release:", pictures_table(pictures)]
+    if rivals := named_cells(cells, "rival", config.rivals):
+        sections += ["Rivals:", encoders_table(rivals)]
+    return "\n\n".join(sections)
+
+
+def curve_cells(cells: Mapping[str, Any], config: PeprStudyConfig) -> dict[Any, Any]:
+    """The curves that are there, by length of features and kind of noise."""
+    return {point: cells[f"curve/{point[0]}/{point[1]}"] for point in config.curves()
+            if f"curve/{point[0]}/{point[1]}" in cells}  # fmt: skip
+
+
+def noise_cells(cells: Mapping[str, Any], config: PeprStudyConfig) -> dict[tuple[str, NoiseKind, float], Any]:
+    """Galleries with noise that are there, by encoder, kind of noise and epsilon."""
+    return {
+        (name, kind, epsilon): cells[cell]
+        for name in config.noisy
+        for kind, epsilon in config.noises()
+        if (cell := f"stage2/{name}/{kind}/{epsilon:g}") in cells
+    }

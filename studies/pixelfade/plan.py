@@ -135,11 +135,6 @@ class PixelFadeStudyConfig:
         """The releases whose recovery is compared, in the order that the paper finds."""
         return tuple(name for name in ORDER if name in self.releases)
 
-    def cells(self) -> int:
-        """How many cells the study has."""
-        outlines, grids = len(self.outlined) + 3, len(grid_variants(self))
-        return 1 + 2 * len(self.releases) + 2 + len(self.attacks) + outlines + grids + len(self.experts)
-
 
 @dataclass(frozen=True, slots=True)
 class GridPoint:
@@ -168,6 +163,33 @@ def configured(variant: Variant) -> PixelFade:
 def expert_name(expert: str) -> str:
     """The name of an expert that is given by name or file."""
     return Path(expert).stem
+
+
+def cell_names(config: PixelFadeStudyConfig) -> tuple[str, ...]:
+    """All cells, in the order in which they are computed."""
+    return (
+        "spread",
+        *(f"release/{name}" for name in config.releases),
+        *(f"recovery/{name}" for name in config.releases),
+        "order", "preset recovery", "sizes",
+        *(f"outline/{name}" for name in (*config.outlined, FLOOR)),
+        "outlines", "energies",
+        *(f"attack/{name}" for name in config.attacks),
+        *(f"grid/{name}" for name in grid_variants(config)),
+        *(f"backbone/{expert_name(expert)}" for expert in config.experts),
+    )  # fmt: skip
+
+
+def people(config: PixelFadeStudyConfig) -> str:
+    """Who is searched for, in words."""
+    return f"{config.people} test people, {config.queries} query and {config.gallery} gallery pictures each"
+
+
+def scale(config: PixelFadeStudyConfig) -> str:
+    """What the figures are of."""
+    return (
+        f"{people(config)}; attackers: {config.public_people} training people, {config.updates} updates; MobileNetV2"
+    )
 
 
 def study_settings(config: PixelFadeStudyConfig, expert: Embedder, judge: Embedder) -> dict[str, Any]:

@@ -3,11 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from studies.pixelfade.plan import FLOOR, OURS, GridPoint
+from studies.pixelfade.plan import (
+    AVIH,
+    AVIH_RELEASED,
+    FLOOR,
+    OURS,
+    GridPoint,
+    PixelFadeStudyConfig,
+    grid_points,
+    scale,
+)
 from studies.shared import tables as study_tables
 from studies.shared.measures import SETTINGS
-from studies.shared.tables import Row, markdown, pair, percent, remark, with_interval
+from studies.shared.tables import (
+    Row,
+    attacks_table,
+    differences,
+    markdown,
+    mean_image,
+    pair,
+    percent,
+    remark,
+    with_interval,
+)
 
 NAMES = {
     OURS: "PixelFade (ours)", "paper": "PixelFade, `paper`", "released": "PixelFade, `released`", "avih": "AVIH",
@@ -105,8 +125,7 @@ def axis_tables(axis: str, points: Sequence[GridPoint], grid: Mapping[str, Row])
             )
         )
     head = (axis, "AD", "SSIM", "PSNR", "protected to protected: Rank-1 / mAP", "raw to protected: Rank-1 / mAP")
-    title = f"**{AXES[axis]}**" + (f" ([figure]({figure_file(axis)}))" if axis in DRAWN else "")
-    return [title, markdown((*head, "constraint held"), rows)]
+    return [f"**{AXES[axis]}**", markdown((*head, "constraint held"), rows)]
 
 
 def backbones_table(backbones: Mapping[str, Row]) -> str:
@@ -123,3 +142,70 @@ def backbones_table(backbones: Mapping[str, Row]) -> str:
 def figure_file(axis: str) -> str:
     """The name of an axis's figure."""
     return f"grid-{axis.replace(' ', '-')}.svg"
+
+
+def page_tables(cells: Mapping[str, Any], config: PixelFadeStudyConfig) -> str:
+    """What stands on PixelFade's page, as far as it is computed."""
+    releases, recovered, outlines, attacks = (
+        cells_of(cells, kind, config) for kind in ("release", "recovery", "outline", "attack")
+    )
+    sections = [
+        f"CUHK03-NP (detected, 128x64): {scale(config)}; seed {config.seed}, on a CPU. "
+        "PNG files read back; rates in %, with 95 % intervals over people."
+    ]
+    if releases:
+        sections += ["Recognised by the authorised expert:", matching_table(releases, "expert")]
+        sections += ["Change of Rank-1 in points, and what the private ledger says:", kept_table(releases)]
+        sections += ["Recognised by a stranger's OSNet, trained on MSMT17:", matching_table(releases, "judge")]
+    if recovered := {name: cell for name, cell in recovered.items() if name in releases}:
+        sections += [
+            f"Recovered by a U-Net; the mean image of the training people scores {mean_image(recovered)}:",
+            recovered_table(releases, recovered),
+        ]
+    if order := cells.get("order"):
+        sections.append(differences(order, "recovery SSIM"))
+    if sizes := cells.get("sizes"):
+        sections += ["Mosaic and blur as they stand, nothing recovered: SSIM to originals of their size, and "
+                     "enlarged:",
+                  sizes_table(sizes)]  # fmt: skip
+    if attacks:
+        sections += ["Stronger attackers on ours:", attacks_table(attacks)]
+    if outlines:
+        sections += ["Where the person stands:", outlines_table(outlines, releases)]
+    if apart := cells.get("outlines"):
+        sections.append(differences(apart, "AUC beyond place"))
+    if energies := cells.get("energies"):
+        sections.append(differences(energies, "AUC by local energy"))
+    grid = cells_of(cells, "grid", config)
+    points = [point for point in grid_points(config) if point.cell in grid]
+    if points:
+        sections.append(
+            f"One setting of `{config.grid_preset}` changed, on {config.grid_people} people; SSIM and PSNR of the "
+            "protected picture to its original:"
+        )
+        sections += [table for axis in AXES for table in axis_tables(axis, points, grid)]
+    if backbones := cells_of(cells, "backbone", config):
+        sections += ["Ours for other experts, by which it is also judged:", backbones_table(backbones)]
+    return "\n\n".join(sections)
+
+
+def beside_avih(cells: Mapping[str, Any], config: PixelFadeStudyConfig) -> str:
+    """What stands on AVIH's page: itself beside PixelFade."""
+    releases, recovered = (
+        {name: cell for name, cell in cells_of(cells, kind, config).items() if name in (OURS, AVIH, AVIH_RELEASED)}
+        for kind in ("release", "recovery")
+    )
+    if AVIH not in releases:
+        return "Nothing yet on pictures of real people."
+    sections = [f"{scale(config)}; seed {config.seed}."]
+    sections += [matching_table(releases, "expert"), kept_table(releases), matching_table(releases, "judge")]
+    if recovered := {name: cell for name, cell in recovered.items() if name in releases}:
+        sections.append(recovered_table(releases, recovered))
+    return "\n\n".join(sections)
+
+
+def cells_of(cells: Mapping[str, Any], kind: str, config: PixelFadeStudyConfig) -> dict[str, Any]:
+    """The cells of one kind by their own names, in the study's order where it has one."""
+    found = {name.removeprefix(f"{kind}/"): cell for name, cell in cells.items() if name.startswith(f"{kind}/")}
+    placed = {name: place for place, name in enumerate((*config.releases, FLOOR))}
+    return dict(sorted(found.items(), key=lambda item: placed.get(item[0], len(placed))))

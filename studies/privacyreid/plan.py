@@ -16,6 +16,7 @@ from veilkit.experts.digest import file_sha256
 from veilkit.methods.privacyreid.method import SMALL, Kind, PrivacyReidConfig
 
 BASE, WITHOUT, WITH = "base", "without", "with"
+KIND = "pixelate"  # the first supervision that tables and claims are about
 STAGES = (BASE, WITHOUT, WITH)  # the paper's Table 5, from the worst retrieval to the best
 LEARNED = (WITHOUT, WITH)
 STRANGER = "stranger"  # Figure 9a: a recogniser that was trained on raw pictures alone
@@ -84,10 +85,33 @@ class PrivacyReidStudyConfig:
         """Whether it can be told if the secret decoder recovers more than a network that never saw it."""
         return Recovery.name in self.attacks
 
-    def cells(self) -> int:
-        """How many cells the study has."""
-        own = len(LEARNED) + len(STAGES) + len(LEARNED) + 1 + len(STAGES) + 1 + self.locked
-        return len(self.desensitise) * (own + len(self.attacks) + len(self.compared))
+
+def cell_names(config: PrivacyReidStudyConfig) -> tuple[str, ...]:
+    """All cells, in the order in which they are computed."""
+    return tuple(
+        name
+        for kind in config.desensitise
+        for name in (
+            *(f"training/{kind}/{stage}" for stage in LEARNED),
+            *(f"release/{kind}/{stage}" for stage in STAGES),
+            *(f"recovered/{kind}/{stage}" for stage in LEARNED),
+            f"order/{kind}",
+            *(f"features/{kind}/{stage}" for stage in (STRANGER, *STAGES)),
+            *(f"attack/{kind}/{BASE}/{attack}" for attack in config.compared),
+            *(f"attack/{kind}/{WITH}/{attack}" for attack in config.attacks),
+            *((f"lock/{kind}",) if config.locked else ()),
+        )
+    )
+
+
+def scale(config: PrivacyReidStudyConfig) -> str:
+    """What the figures are of."""
+    people = "all" if config.training_people is None else config.training_people
+    return (
+        f"{KIND}; {config.method.reid.epochs} epochs of {people} training people, MobileNetV2; {config.people} test "
+        f"people, {config.queries} query and {config.gallery} gallery pictures each; attackers: "
+        f"{config.public_people} training people, {config.updates} updates"
+    )
 
 
 def study_settings(config: PrivacyReidStudyConfig, judge: Embedder, init: Path | None) -> dict[str, Any]:

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from studies.privacyreid.plan import BASE, STRANGER, WITH, WITHOUT
+from studies.privacyreid.plan import (
+    BASE,
+    KIND,
+    LEARNED,
+    STAGES,
+    STRANGER,
+    WITH,
+    WITHOUT,
+    PrivacyReidStudyConfig,
+    scale,
+)
+from studies.shared.claim_rows import invalid_reasons
 from studies.shared.measures import SETTINGS
-from studies.shared.tables import Row, markdown, pair, percent, remark, with_interval
+from studies.shared.tables import Row, attacks_table, differences, markdown, pair, percent, remark, with_interval
 from veilkit.attacks.learned.recovery import Recovery
 from veilkit.attacks.own_original import OwnOriginal
 from veilkit.attacks.stolen_decoder import StolenDecoder
@@ -152,12 +164,12 @@ def informed_table(attacks: Mapping[str, Row], compared: Mapping[str, Row], reco
         )  # fmt: skip
     for name, cell in attacks.items():
         holds = f"{_INFORMED.get(name, '')} (`{name}`, {cell['level']})"
-        other = _told(name, compared[name]) if name in compared else ""
+        other = _in_one_line(name, compared[name]) if name in compared else ""
         rows.append((holds, *_gets(name, cell), other, remark(cell)))
     return markdown(("who holds", *_GOT, "of desensitised pictures", "remark"), rows)
 
 
-def _told(name: str, cell: Row) -> str:
+def _in_one_line(name: str, cell: Row) -> str:
     """The same in one line."""
     got = (f"{what} {value}" for what, value in zip(_GOT, _gets(name, cell), strict=True) if value)
     return "; ".join(filter(None, [", ".join(got), remark(cell)]))
@@ -173,3 +185,58 @@ def _gets(name: str, cell: Row) -> tuple[str, str, str, str]:
         percent(scores.get("rank-1")) if undoes or name == OwnOriginal.name else "",
         percent(scores.get("person rank-1") if undoes or name == OwnOriginal.name else scores.get("rank-1")),
     )
+
+
+def page_tables(cells: Mapping[str, Any], config: PrivacyReidStudyConfig) -> str:
+    """What stands on PrivacyReID's page, as far as it is computed."""
+    sections = [
+        f"CUHK03-NP (detected, 128x64): {scale(config)}; seed {config.seed}, on a CPU. "
+        "PNG files read back; rates in %, with 95 % intervals over people who were not trained on."
+    ]
+    releases, recovered = (cells_by_stage(cells, kind) for kind in ("release", "recovered"))
+    if releases:
+        sections += ["Table 5, each release searched by the recogniser trained with it:", settings_table(releases)]
+    if order := cells.get(f"order/{KIND}"):
+        sections += ["Paired differences on the same queries, in points:", order_table(order)]
+    if releases:
+        sections += ["Table 1, a stranger's OSNet, trained on MSMT17:", stranger_table(releases)]
+        sections += ["Likeness to the originals, and Table 3:", likeness_table(releases, recovered)]
+    if recovered:
+        sections += ["Table 4, retrieval in recovered pictures:", recovered_table(recovered)]
+    for stage in LEARNED:
+        if checks := cells.get(f"training/{KIND}/{stage}"):
+            sections += [
+                f"The checks {stage} upgradation, on validation people of the training part:",
+                checks_table(checks["checks"]),
+            ]
+    if features := cells_by_stage(cells, "features"):
+        sections += ["Figure 9 in numbers, mean cosine distances:", features_table(features)]
+    if attacks := attack_cells(cells, WITH, config):
+        sections += ["Attacks on the release with upgradation:", attacks_table(attacks)]
+    return "\n\n".join(sections)
+
+
+def informed(cells: Mapping[str, Any], config: PrivacyReidStudyConfig) -> str:
+    """What stands on the page about recovery: what everybody gets by what they hold."""
+    attacks = attack_cells(cells, WITH, config)
+    if not attacks:
+        return "Not measured yet."
+    recovered = cells.get(f"recovered/{KIND}/{WITH}")
+    sections = [f"CUHK03-NP, {scale(config)}. Rates in %, with 95 % intervals over people."]
+    sections.append(informed_table(attacks, attack_cells(cells, BASE, config), recovered))
+    lock = cells.get(f"lock/{KIND}")
+    if lock and not invalid_reasons({"recovery": attacks.get("recovery")}):
+        sections += [differences(found, metric) for metric, found in lock.items()]
+    return "\n\n".join(sections)
+
+
+def cells_by_stage(cells: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """The cells of one kind, by stage, in the study's order."""
+    names = {stage: f"{kind}/{KIND}/{stage}" for stage in (STRANGER, *STAGES)}
+    return {stage: cells[name] for stage, name in names.items() if name in cells}
+
+
+def attack_cells(cells: Mapping[str, Any], stage: str, config: PrivacyReidStudyConfig) -> dict[str, Any]:
+    """The attacks on the release of a stage, by their names."""
+    names = {name: f"attack/{KIND}/{stage}/{name}" for name in config.attacks}
+    return {name: cells[cell] for name, cell in names.items() if cell in cells}

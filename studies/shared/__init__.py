@@ -1,1 +1,1 @@
-"""What several studies share: cells, parts, measures, tables, figures."""
+"""What several studies share: the runner, cells and results, data, measures, tables, figures."""

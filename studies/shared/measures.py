@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from studies.shared.subject import Released, Subject
+from studies.shared.originals import Originals, Released
 from veilkit.attacks.intervals import mean_score, retrieval_scores
 from veilkit.audit.cells.differences import paired_differences
 from veilkit.audit.cells.images import chaos, similarity
@@ -23,14 +23,16 @@ SETTINGS = ("raw-raw", "raw-protected", "protected-raw", "protected-protected") 
 _METRICS = ("rank-1", "mAP", "mINP")
 
 
-def matching(subject: Subject, release: Released, embedder: Embedder, role: Role, rng: Randomness) -> dict[str, Any]:
+def matching(
+    originals: Originals, release: Released, embedder: Embedder, role: Role, rng: Randomness
+) -> dict[str, Any]:
     """Rank-1, mAP and mINP as [value, low, high] in each of `SETTINGS`, in shares; "change" from raw-raw; "chance".
 
     change: Rank-1 and mAP of each other setting minus raw-raw, on the same queries, with paired intervals.
     """
-    features = {"raw": subject.tested.features(embedder), "protected": release.tested.features(embedder)}
-    people, chance = subject.search.identities[subject.search.query], subject.search.chance()
-    found = {setting: subject.search.find(*(features[side] for side in setting.split("-"))) for setting in SETTINGS}
+    features = {"raw": originals.tested.features(embedder), "protected": release.tested.features(embedder)}
+    people, chance = originals.search.identities[originals.search.query], originals.search.chance()
+    found = {setting: originals.search.find(*(features[side] for side in setting.split("-"))) for setting in SETTINGS}
     settings = {
         setting: {
             score.metric: _interval(score)
@@ -52,7 +54,7 @@ def matching(subject: Subject, release: Released, embedder: Embedder, role: Role
 
 
 def matching_change(
-    subject: Subject,
+    originals: Originals,
     first: tuple[Released, Embedder],
     second: tuple[Released, Embedder],
     setting: str,
@@ -64,22 +66,22 @@ def matching_change(
     """
     found = []
     for release, embedder in (first, second):
-        sides = {"raw": subject.tested, "protected": release.tested}
-        found.append(subject.search.find(*(sides[side].features(embedder) for side in setting.split("-"))))
-    people = subject.search.identities[subject.search.query]
+        sides = {"raw": originals.tested, "protected": release.tested}
+        found.append(originals.search.find(*(sides[side].features(embedder) for side in setting.split("-"))))
+    people = originals.search.identities[originals.search.query]
     changes = paired_differences("expert", found[0], found[1], people, role=Role.UTILITY, rng=rng)
     return {each.score.metric: _interval(each.score) for each in changes}
 
 
-def likeness_and_chaos(subject: Subject, release: Released, cache: Cache, rng: Randomness) -> dict[str, Any]:
+def likeness_and_chaos(originals: Originals, release: Released, cache: Cache, rng: Randomness) -> dict[str, Any]:
     """SSIM and PSNR to the originals and AD, means as [value, low, high]; None where no picture has a finite one."""
     assert isinstance(release.tested, FilePictures)
-    pairs = similarity(subject.tested, release.tested, cache)
+    pairs = similarity(originals.tested, release.tested, cache)
     rows = {"SSIM": pairs.ssim, "PSNR": pairs.psnr, "AD": chaos(release.tested, cache)}
-    return {metric: _mean(metric, values, subject.people, rng) for metric, values in rows.items()}
+    return {metric: _mean(metric, values, originals.people, rng) for metric, values in rows.items()}
 
 
-def told(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def ledger_summary(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What the ledger says of the tested pictures; held: [share, low, high] whose 8-bit file kept the constraint.
 
     None stands for what the method does not report.

@@ -20,7 +20,7 @@ from veilkit.audit.verdicts.verdict import Grade
 from veilkit.errors import CheckpointError, DataError, UsageError
 from veilkit.experts import load_expert
 from veilkit.experts.base import ExpertInfo
-from veilkit.experts.histogram import HistogramEmbedder
+from veilkit.experts.builtin import HistogramEmbedder
 from veilkit.methods.model_files import decoder_beside
 from veilkit.pipeline.protect import protect
 from veilkit.pipeline.recovering import recover

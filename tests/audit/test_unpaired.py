@@ -141,6 +141,7 @@ def test_without_its_key_nobody_knows_whom_classes_stand_for(here: Path, key: st
     (here / "release.private" / "key").rename(here / "away")
     options: dict[str, object] = {}
     if key == "wrong":
+        (here / "other").touch(mode=0o600)
         (here / "other").write_text(f"veilkit-key-1 {'ab' * 32}\n")
         options["key"] = here / "other"
     result = audit(here / "originals", here / "release", **options)

@@ -13,8 +13,10 @@ import pytest
 from PIL import Image
 
 from tests.conftest import random_picture
+from tests.experts.faces_of_nobody import drawn
 from tests.methods.experts import tiny_expert_file
 from veilkit.attacks import ATTACKS
+from veilkit.media.writing import to_pixels
 from veilkit.methods import METHODS
 
 COMMAND = [sys.executable, "-c", "from veilkit.cli import main; main()"]
@@ -70,6 +72,22 @@ def test_protect_tells_what_it_did_and_where_the_key_is(folder: Path, tmp_path: 
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["config"] == {"sigma": 4.0, "at_height": 256}
     assert manifest["files"] == 12
+
+
+def test_protect_counts_faces_and_says_that_what_no_detector_saw_is_unchanged(tmp_path: Path) -> None:
+    pytest.importorskip("dlib", reason="the extra faces is not installed")
+    (tmp_path / "in").mkdir()
+    Image.fromarray(to_pixels(drawn(1)[0][0])).save(tmp_path / "in" / "face.png")
+    Image.fromarray(random_picture(0, 40, 200)).save(tmp_path / "in" / "nobody.png")
+    done = veilkit("protect", tmp_path / "in", tmp_path / "out", "--method", "faceblur", "--workers", 0)
+    assert done.returncode == 0, done.stderr
+    assert "Faces: 1 found, 1 of them changed and 0 hidden" in done.stdout
+    assert "A face that no detector saw is unchanged" in done.stdout
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["config"]["second"] == "dlib-thorough"
+    assert "doubtful" not in json.dumps(manifest)
+    plain = veilkit("protect", tmp_path / "in", tmp_path / "plain", "--method", "pixelate", "--workers", 0)
+    assert "Faces:" not in plain.stdout
 
 
 def test_protect_tells_how_many_pictures_missed_the_limit(folder: Path, tmp_path: Path) -> None:

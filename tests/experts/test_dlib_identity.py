@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import struct
 from pathlib import Path
 
@@ -83,6 +84,27 @@ def test_damage_is_told(tmp_path: Path) -> None:
         read_dlib_network(tiny_file(tmp_path / "other.dat", word("dropout_")))
     with pytest.raises(CheckpointError, match="cannot be read"):
         read_dlib_network(tmp_path / "absent.dat")
+
+
+def test_crafted_files_of_dlib_are_refused_in_words(tmp_path: Path) -> None:
+    whole, file, rng, refused = tiny_file(tmp_path / "tiny.dat").read_bytes(), tmp_path / "c.dat", random.Random(0), 0
+    for _ in range(200):
+        data = bytearray(whole)
+        for _ in range(rng.randint(1, 6)):
+            data[rng.randrange(len(data))] = rng.choice([0, 1, 2, 8, 0x88, 0xFF, rng.randrange(256)])
+        file.write_bytes(data)
+        try:
+            read_dlib_network(file)
+        except CheckpointError:
+            refused += 1
+    assert refused > 100
+    head = integer(1) + word("loss_metric_2")
+    file.write_bytes(head + integer(2**60) + integer(1999))
+    with pytest.raises(CheckpointError, match="expected a number of 64 bits"):
+        read_dlib_network(file)
+    file.write_bytes(integer(1) + integer(10**6) + bytes(10**6))
+    with pytest.raises(CheckpointError, match="expected a word"):
+        read_dlib_network(file)
 
 
 def test_a_block_that_halves_adds_what_is_there_and_zeros() -> None:

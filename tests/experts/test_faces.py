@@ -14,7 +14,7 @@ from veilkit.experts.alignment import moved, warp
 from veilkit.experts.face_attributes import FaceAttributePredictor
 from veilkit.experts.faces import DETECTORS, FACE_EMBEDDERS, PREDICTORS
 from veilkit.synthetic.faces import render_face
-from veilkit.training.face_crops import plain_matrix
+from veilkit.training.face_attributes import plain_matrix
 
 
 def test_names_are_known_and_unknown_ones_answered() -> None:

@@ -8,8 +8,7 @@ from torch import nn
 
 from veilkit.experts.folding import fold_conv_norm, folded_copy
 from veilkit.networks.backbones import build_backbone
-from veilkit.networks.nonlocal_block import NonLocalBlock
-from veilkit.networks.resnet import ResidualBlock
+from veilkit.networks.resnet import NonLocalBlock, ResidualBlock
 
 IMAGES = torch.rand(2, 3, 32, 16, generator=torch.Generator().manual_seed(1))
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from veilkit.errors import UsageError
-from veilkit.experts.histogram import HistogramEmbedder, colour_histogram
+from veilkit.experts.builtin import HistogramEmbedder, colour_histogram
 
 IMAGES = torch.rand(4, 3, 20, 12, generator=torch.Generator().manual_seed(0))
 

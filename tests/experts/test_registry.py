@@ -14,8 +14,9 @@ from tests.conftest import tree
 from tests.experts.onnx_files import MEAN_COLOUR, Node, write_onnx
 from veilkit.checkpoint import load_checkpoint
 from veilkit.errors import CheckpointError, ConfigError, UnknownNameError, VeilkitError
-from veilkit.experts import load_expert
-from veilkit.experts.preprocessing import NORMALISATIONS
+from veilkit.experts import load_expert, onnx_trial, registry
+from veilkit.experts.onnx_trial import Tried
+from veilkit.experts.preprocessing import NORMALISATIONS, Normalisation
 from veilkit.experts.registry import Addition, add_expert, describe_expert, expert_names, remove_expert
 from veilkit.experts.store import data_home
 from veilkit.networks.reid import REID_KIND, load_reid
@@ -23,6 +24,16 @@ from veilkit.networks.reid import REID_KIND, load_reid
 SIGNED = NORMALISATIONS["signed"]
 ASKED = Addition("colours", "MIT", normalisation=SIGNED)
 IMAGES = torch.rand(3, 3, 16, 8, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.fixture(autouse=True)
+def _trial_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Starting a process for each trial would take minutes; `test_onnx_trial` does."""
+
+    def tried(file: Path, normalisation: Normalisation, **asked: object) -> Tried:
+        return onnx_trial._trial(file, {"mean": normalisation.mean, "std": normalisation.std, **asked})
+
+    monkeypatch.setattr(registry, "try_onnx", tried)
 
 
 @pytest.fixture

@@ -12,8 +12,7 @@ from veilkit.errors import ConfigError, MissingExtraError, UnknownNameError, Vei
 from veilkit.experts import load_predictor
 from veilkit.experts.base import ExpertInfo, Predictor
 from veilkit.experts.face_attributes import PACKAGED
-from veilkit.experts.predictor_features import PredictorFeatures
-from veilkit.experts.supervisors import load_identity, load_utility
+from veilkit.experts.supervisors import PredictorFeatures, load_identity, load_utility
 
 
 def test_names_files_and_what_is_unknown() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -148,3 +149,33 @@ def test_too_few_people_to_mix_are_told() -> None:
 def test_configurations_that_hide_nothing_are_refused(wrong) -> None:
     with pytest.raises(ConfigError):
         wrong()
+
+
+@pytest.mark.parametrize(("height", "width", "sigma"), [(7, 30, 500.0), (1, 1, 400.0), (40, 1_100, 2_000.0)])
+def test_a_blur_longer_than_the_picture_is_still_scipys(height: int, width: int, sigma: float) -> None:
+    images = tensor(random_picture(5, height, width))
+    ours = released("blur", images, sigma=sigma, at_height=0)[0].numpy()
+    radius = round(3 * sigma)
+    exact = images.images[0].double().numpy()
+    theirs = ndimage.gaussian_filter(exact, (0, sigma, sigma), mode="nearest", radius=(0, radius, radius))
+    np.testing.assert_allclose(ours, theirs, atol=1e-6)
+
+
+def test_the_cost_of_a_blur_does_not_grow_with_its_length() -> None:
+    """A radius of a hundred million pixels: a kernel of that length would take gigabytes and minutes."""
+    images = tensor(random_picture(6, 2_000, 20))
+    begun = time.process_time()
+    blurred = released("blur", images, sigma=10_000.0, at_height=1)[0]
+    assert time.process_time() - begun < 2
+    # So long a Gaussian weighs what is beyond each edge alike, and all else not at all: the mean of the corners.
+    corners = images.images[0][:, [0, 0, -1, -1], [0, -1, 0, -1]].mean(dim=1)
+    torch.testing.assert_close(blurred, corners[:, None, None].expand_as(blurred), atol=1e-3, rtol=0)
+
+
+def test_a_very_long_row_is_blurred_as_by_scipy() -> None:
+    """Longer than what is transformed as it is: 20,011 is prime, and so is no good length for a transform."""
+    images = tensor(random_picture(7, 3, 20_011 - 2 * 600))
+    ours = released("blur", images, sigma=200.0, at_height=0)[0].numpy()
+    exact = images.images[0].double().numpy()
+    theirs = ndimage.gaussian_filter(exact, (0, 200.0, 200.0), mode="nearest", radius=(0, 600, 600))
+    np.testing.assert_allclose(ours, theirs, atol=1e-6)

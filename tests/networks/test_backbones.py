@@ -10,8 +10,7 @@ import torch
 from veilkit.errors import ConfigError, MissingExtraError, UnknownNameError
 from veilkit.networks.backbones import BACKBONES, build_backbone
 from veilkit.networks.mobile import divisible
-from veilkit.networks.nonlocal_block import NonLocalBlock
-from veilkit.networks.resnet import InstanceBatchNorm, ResNet, ResNetConfig
+from veilkit.networks.resnet import InstanceBatchNorm, NonLocalBlock, ResNet, ResNetConfig
 
 IMAGES = torch.rand(2, 3, 64, 32, generator=torch.Generator().manual_seed(0))
 

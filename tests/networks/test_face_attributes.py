@@ -67,7 +67,7 @@ def test_a_file_gives_the_same_network_back(tmp_path: Path) -> None:
 
 def test_another_config_is_told(tmp_path: Path) -> None:
     save_checkpoint(tmp_path / "odd.safetensors", {}, {"network": {"colour": 3}, "taught": {}}, FACE_ATTRIBUTES_KIND)
-    with pytest.raises(CheckpointError, match=r"odd.safetensors: its config is not understood"):
+    with pytest.raises(CheckpointError, match=r"odd.safetensors: its configuration is not understood"):
         load_face_attributes(tmp_path / "odd.safetensors")
     with pytest.raises(ConfigError, match="multiple of 16"):
         FaceAttributesConfig(side=100)

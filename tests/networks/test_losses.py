@@ -12,7 +12,7 @@ from veilkit.networks.losses import (
     uniform_cross_entropy,
     weighted_regularised_triplet,
 )
-from veilkit.networks.pooling import generalised_mean
+from veilkit.networks.reid import generalised_mean
 
 GENERATOR = torch.Generator().manual_seed(3)
 FEATURES = torch.randn(12, 5, generator=GENERATOR, dtype=torch.float64)

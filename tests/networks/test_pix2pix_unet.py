@@ -9,7 +9,7 @@ from torch import nn
 
 from veilkit.errors import ConfigError, DataError
 from veilkit.methods.privacyreid.patchgan import PatchGan, PatchGanConfig, discriminator_loss, generator_loss
-from veilkit.methods.privacyreid.quantiser import quantised_through
+from veilkit.methods.privacyreid.training.run import quantised_through
 from veilkit.networks.pix2pix_unet import Pix2PixConfig, Pix2PixUNet
 
 
@@ -88,9 +88,9 @@ def test_the_picture_reaches_the_answer_past_the_bottleneck() -> None:
 def test_sizes_that_do_not_fit_are_told() -> None:
     with pytest.raises(DataError, match=r"multiples of 8, but got 32 x 20"):
         Pix2PixUNet(Pix2PixConfig(4, 3))(torch.rand(1, 3, 32, 20))
-    with pytest.raises(ConfigError, match="at least 2 halvings"):
+    with pytest.raises(ConfigError, match="depth must be between 2 and 10, but got 1"):
         Pix2PixConfig(depth=1)
-    with pytest.raises(ConfigError, match="at least 1 halving"):
+    with pytest.raises(ConfigError, match="layers must be between 1 and 8, but got 0"):
         PatchGanConfig(layers=0)
 
 

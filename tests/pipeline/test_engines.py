@@ -10,9 +10,11 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+import torch
 
 from pictures import write_folder
 from veilkit.errors import UsageError, WorkerError
+from veilkit.media.reading import Limits
 from veilkit.methods.controls import Pixelate
 from veilkit.pipeline.engines import local
 from veilkit.pipeline.ledger import Entry
@@ -117,3 +119,43 @@ def test_a_job_that_workers_cannot_take_is_told(tmp_path: Path) -> None:
     method.config_of_a_script = Local()  # type: ignore[attr-defined]
     with pytest.raises(UsageError, match="define it in a module"):
         protect(tmp_path / "source", tmp_path / "release", method, workers=1)
+
+
+class Endless(Pixelate):
+    """Does not come to an end on one picture."""
+
+    name = "endless"
+
+    def protect(self, batch: ImageBatch, *, rng: Randomness) -> Release:
+        """Protect, or go on for ever."""
+        while batch.items[0].startswith("person001/000001.jpg"):
+            pass
+        return super().protect(batch, rng=rng)
+
+
+class Greedy(Pixelate):
+    """Asks for more memory on one picture than any machine has, as a decoder may that believes a header."""
+
+    name = "greedy"
+
+    def protect(self, batch: ImageBatch, *, rng: Randomness) -> Release:
+        """Protect, or ask for 16 GB."""
+        if batch.items[0].startswith("person001/000001.jpg"):
+            torch.empty(2**34, dtype=torch.uint8)
+        return super().protect(batch, rng=rng)
+
+
+def test_a_picture_that_takes_too_long_is_refused_and_its_worker_replaced(tmp_path: Path) -> None:
+    write_folder(tmp_path / "source", 12, people=3, height=16, width=8)
+    limits = Limits(seconds=1)
+    outcome = protect(tmp_path / "source", tmp_path / "release", Endless(), workers=1, limits=limits)
+    assert outcome.protected == 11
+    assert dict(outcome.refused) == {"it took more than 1 seconds of processor time": 1}
+
+
+def test_a_picture_that_takes_too_much_memory_is_refused_and_the_rest_is_done(tmp_path: Path) -> None:
+    write_folder(tmp_path / "source", 12, people=3, height=16, width=8)
+    limits = Limits(memory=8 * 2**30)
+    outcome = protect(tmp_path / "source", tmp_path / "release", Greedy(), workers=1, limits=limits)
+    assert outcome.protected == 11
+    assert dict(outcome.refused) == {"greedy failed on it (RuntimeError, 8x16 pixels)": 1}

@@ -27,7 +27,8 @@ def test_a_method_that_mixes_takes_what_can_be_read(tmp_path: Path) -> None:
     hostile.build(tmp_path / "source", 150, huge=600)
     (tmp_path / "source" / "itself.jpg").unlink()
     outcome = protect(tmp_path / "source", tmp_path / "release", "patches", labels="none")
-    assert outcome.protected + sum(outcome.refused.values()) == 149
+    assert outcome.refused["a link to a folder, which is not followed"] == 2
+    assert outcome.protected + sum(outcome.refused.values()) == 149 + 2 + 1  # "..png" is a JPEG without a suffix
     assert outcome.protected == len(list((tmp_path / "release").glob("*.png"))) > 50
 
 

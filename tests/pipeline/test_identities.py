@@ -40,8 +40,18 @@ def test_no_identity_is_ever_overwritten(tmp_path: Path) -> None:
 
 def test_several_keys_and_comments_are_read(tmp_path: Path) -> None:
     made = [Identity.generate() for _ in range(3)]
+    (tmp_path / "keys").touch(mode=0o600)
     (tmp_path / "keys").write_text("# mine\n\n" + "\n".join(identity.secret for identity in made) + "\n")
     assert read_identities(tmp_path / "keys") == tuple(made)
+
+
+def test_an_identity_that_others_can_read_is_refused(tmp_path: Path) -> None:
+    write_identity(tmp_path / "key.txt")
+    (tmp_path / "key.txt").chmod(0o644)
+    with pytest.raises(KeyFileError, match="chmod 600"):
+        read_identities(tmp_path / "key.txt")
+    (tmp_path / "list").write_text(f"{Identity.generate().recipient}\n")  # public, for everybody to read
+    assert len(read_recipients([tmp_path / "list"])) == 1
 
 
 def test_a_secret_is_in_no_repr_and_no_error(tmp_path: Path) -> None:

@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from veilkit.errors import DestinationError
+from veilkit.csv_cells import cell_text
+from veilkit.datasets.labels import labeller
+from veilkit.errors import DestinationError, KeyFileError
 from veilkit.pipeline.ledger import Entry, Ledger
 
+HASH = "0123456789abcdef" * 4
 ODD = Entry("\udcff\n.jpg", "odd.png", identity="\udcf0(", camera="c\udc80")
 
 
@@ -32,12 +35,12 @@ def test_results_recorded_while_reading_do_not_disturb_the_reading(tmp_path: Pat
         seen = []
         for entry in ledger.entries():
             seen.append(entry.source)
-            ledger.record([replace(entry, state="done", recipe="r", output_sha256="h")])
+            ledger.record([replace(entry, state="done", recipe="r", output_sha256=HASH)])
         assert len(seen) == len(set(seen)) == ledger.count("done") == 600
 
 
 def test_recording_tells_how_much_of_it_is_news(tmp_path: Path) -> None:
-    done = [replace(entry, state="done", recipe="r", output_sha256="h") for entry in entries(3)]
+    done = [replace(entry, state="done", recipe="r", output_sha256=HASH) for entry in entries(3)]
     with Ledger(tmp_path / "l") as ledger:
         ledger.enrol(iter(entries(3)))
         assert ledger.record(done[:2]) == 2
@@ -57,7 +60,7 @@ def test_what_is_known_stays_when_pictures_come_and_go(tmp_path: Path) -> None:
     first, second, third = entries(3)
     with Ledger(tmp_path / "l") as ledger:
         ledger.enrol(iter([first, second]))
-        done = replace(first, state="done", recipe="r", source_sha256="s", output_sha256="o")
+        done = replace(first, state="done", recipe="r", source_sha256=HASH, output_sha256=HASH)
         ledger.record([done, replace(second, state="refused", reason="damaged")])
     with Ledger(tmp_path / "l") as ledger:
         ledger.enrol(iter([replace(second, identity="new"), third]))
@@ -128,3 +131,43 @@ def test_refusals_are_listed_for_their_owner(tmp_path: Path) -> None:
         ledger.write_refusals(tmp_path / "r.csv")
     with (tmp_path / "r.csv").open(newline="", encoding="utf-8", errors="surrogateescape") as lines:
         assert list(csv.reader(lines)) == [["source", "reason"], [ODD.source, "too large: 3, at most 2"]]
+
+
+def test_a_ledger_that_others_can_read_is_refused(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "l"):
+        pass
+    (tmp_path / "l").chmod(0o644)
+    with pytest.raises(KeyFileError, match="chmod 600"), Ledger(tmp_path / "l"):
+        pass
+
+
+def test_private_lists_hold_no_formulas_and_our_own_readers_take_them(tmp_path: Path) -> None:
+    import csv
+
+    names = ['=HYPERLINK("http://x","y").jpg', "+1.jpg", "-a.jpg", "@b.jpg", "\tc.jpg", "\uff1dd.jpg", " =e.jpg",
+             "'f.jpg", "plain.jpg"]  # fmt: skip
+    with Ledger(tmp_path / "l") as ledger:
+        ledger.enrol(Entry(name, f"{index}.png") for index, name in enumerate(names))
+        ledger.record([Entry(name, f"{index}.png", state="refused", reason="r") for index, name in enumerate(names)])
+        ledger.write_refusals(tmp_path / "r.csv")
+        done = [Entry(name, "", state="done", output_sha256=HASH, report='{"told": ["t"]}') for name in names]
+        ledger.record(done)
+        ledger.write_told(tmp_path / "t.csv")
+    for file in (tmp_path / "r.csv", tmp_path / "t.csv"):
+        with file.open(newline="", encoding="utf-8") as lines:
+            cells = [row[0] for row in csv.reader(lines)][1:]
+        assert sorted(cell_text(cell) for cell in cells) == sorted(names)
+        assert sum(cell.startswith("'") for cell in cells) == len(names) - 1
+        listed = file.read_text().replace("source,reason", "path,identity").replace("source,told", "path,identity")
+        (tmp_path / "labels.csv").write_text(listed)
+        label = labeller(f"csv:{tmp_path / 'labels.csv'}", tmp_path)
+        assert {label(name)[0] for name in names} <= {"r", "t"}
+
+
+def test_a_private_list_is_not_written_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "mine.jpg").write_text("mine")
+    (tmp_path / "r.csv").symlink_to(tmp_path / "mine.jpg")
+    with Ledger(tmp_path / "l") as ledger:
+        ledger.write_refusals(tmp_path / "r.csv")
+    assert (tmp_path / "mine.jpg").read_text() == "mine"
+    assert not (tmp_path / "r.csv").is_symlink()

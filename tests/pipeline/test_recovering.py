@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import random
 import shutil
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
@@ -107,6 +109,67 @@ def test_some_pictures_only(scene: Scene) -> None:
     assert tree(scene.back)[path] == tree(scene.source)[path]
     with pytest.raises(UsageError, match=r"no picture 'nobody\.png'"):
         recover(scene.release, scene.back, identity=scene.identity, only=["nobody.png"])
+
+
+@pytest.mark.parametrize(
+    ("only", "paths"),
+    [(["top.png"], {"top.png"}), (["sub folder/*"], {ODD}), (["person00*/*"], None), (["*.jpg", "top.png"], None),
+     ([ODD], {ODD}), (["to[pq].pn?", "top.png"], {"top.png"})],
+)  # fmt: skip
+def test_originals_are_named_by_their_own_paths_and_by_patterns(
+    scene: Scene, only: list[str], paths: set[str] | None
+) -> None:
+    recover(scene.release, scene.back, identity=scene.identity, only=only)
+    if paths is None:
+        paths = {path for path in tree(scene.source) if any(fnmatchcase(path, each) for each in only)}
+        assert len(paths) >= 4
+    assert tree(scene.back) == {path: data for path, data in tree(scene.source).items() if path in paths}
+
+
+def test_patterns_match_names_in_the_release_and_need_no_ledger(scene: Scene) -> None:
+    shutil.rmtree(scene.root / "release.private")
+    done = recover(scene.release, scene.back, identity=scene.identity, only=[f"{scene.names[0][:20]}*"])
+    assert done.restored == 1
+    with pytest.raises(UsageError, match=r"no picture 'top\.png'.*its ledger is needed, and there is none in"):
+        recover(scene.release, scene.back, identity=scene.identity, only=["top.png"])
+
+
+def test_names_of_originals_come_from_the_ledger_of_just_this_release(scene: Scene) -> None:
+    """One key serves two releases; the ledger of the other one, and a damaged one, are passed over."""
+    private = scene.root / "vault"
+    (scene.root / "release.private").rename(private)
+    protect(scene.source, scene.root / "other", "blur", key=private / "key")
+    (private / "a.ledger").write_bytes(b"damaged")
+    with pytest.raises(UsageError, match="no picture"):
+        recover(scene.release, scene.back, identity=scene.identity, only=["top.png"])
+    recover(scene.release, scene.back, identity=scene.identity, only=["top.png"], key=private / "key")
+    assert tree(scene.back) == {"top.png": (scene.source / "top.png").read_bytes()}
+
+
+def rewritten(release: Path, sums: str, files: int) -> None:
+    """SHA256SUMS and a manifest that fits it, as somebody could write them who can write to the release."""
+    (release / SUMS).write_text(sums)
+    facts = json.loads((release / "manifest.json").read_text())
+    facts |= {"sums_sha256": hashlib.sha256(sums.encode()).hexdigest(), "files": files}
+    (release / "manifest.json").write_text(json.dumps(facts))
+
+
+def test_an_emptied_list_with_a_fitting_manifest_is_an_error(scene: Scene) -> None:
+    rewritten(scene.release, "", 6)
+    with pytest.raises(DataError, match=r"lists 0 pictures, but manifest\.json says that there are 6"):
+        recover(scene.release, scene.back, identity=scene.identity)
+    rewritten(scene.release, "", 0)
+    with pytest.raises(DataError, match="lists no picture, so there is nothing to restore"):
+        recover(scene.release, scene.back, identity=scene.identity)
+
+
+def test_a_shortened_list_with_a_fitting_manifest_is_an_error(scene: Scene) -> None:
+    lines = (scene.release / SUMS).read_text().splitlines(keepends=True)
+    rewritten(scene.release, "".join(lines[:-2]), 4)
+    with pytest.raises(DataError, match="holds 2 originals of pictures that the release does not list"):
+        recover(scene.release, scene.back, identity=scene.identity)
+    kept = lines[0].split()[1]
+    assert recover(scene.release, scene.back, identity=scene.identity, only=[kept]).restored == 1
 
 
 def test_a_second_recovery_writes_nothing_and_never_over_other_files(scene: Scene) -> None:

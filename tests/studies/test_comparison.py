@@ -4,99 +4,50 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image
-from typer.testing import CliRunner
 
 from studies.comparison.faces import aligned_folder, chosen_faces
+from studies.comparison.matrix import SPEC, Judges
 from studies.comparison.models import DEFAULTS, Models
-from studies.comparison.plan import ENTRIES, FACES, PEOPLE, AllStudyConfig, Starts
-from studies.comparison.study import SPEC, AllStudy, Judges
-from studies.comparison.tables import report, table
-from tests.audit.folders import person
+from studies.comparison.plan import ENTRIES, FACES, PEOPLE
+from studies.comparison.tables import about, remarks, short_table, table
+from studies.shared.registry import load_study
+from studies.shared.results import Results
 from tests.methods.anonymisers import tiny_model_file
 from tests.methods.disguises import tiny_disguise_file
 from tests.methods.experts import tiny_expert_file
 from tests.methods.peprnets import tiny_peprnet_file
 from tests.methods.pools import tiny_fro
-from veilkit.audit.inputs.cache import Cache
+from tests.studies.harness import TINY_STUDIES, Done, flat_faces
 from veilkit.audit.inputs.spec import read_spec
 from veilkit.audit.matrix import combinations
-from veilkit.cli import app
 from veilkit.datasets.lfw import load_lfw
-from veilkit.datasets.market1501 import load_market1501
-from veilkit.errors import CheckpointError, ConfigError, DataError, UnknownNameError, UsageError
+from veilkit.errors import CheckpointError, DataError, UsageError
 from veilkit.experts.digest import file_sha256
 from veilkit.methods import METHODS
 
-TINY = AllStudyConfig(
-    people=8, queries=1, gallery=2, updates=5, faces=8, shots=2, folds=(1,), finder="whole", side=32,
-    attacks=("linkage", "own_original", "jigsaw", "class_linkage"), public_people=4, public_pictures=2,
-    methods=("blur", "patches", "privacyreid", "face-pixelate"), face_attacks=("linkage", "own_original"),
-)  # fmt: skip
 QUICK = {"group": 64, "assembly.steps": 1}
+TINY = TINY_STUDIES["comparison"].config
+Find = Callable[[str], Done]
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Six people of the training part and nine others to test on, by two cameras each."""
-    root = tmp_path_factory.mktemp("people")
-    for folder, people, shots in (
-        ("bounding_box_train", range(6), range(3)),
-        ("query", range(6, 15), range(1)),
-        ("bounding_box_test", range(6, 15), range(1, 4)),
-    ):
-        (root / folder).mkdir()
-        for who in people:
-            for shot in shots:
-                Image.fromarray(person(who, shot)).save(root / folder / f"{who + 1:04}_c{1 + shot % 2}_{shot}.png")
-    return root
+@pytest.fixture
+def lfw(tmp_path: Path) -> Path:
+    flat_faces(tmp_path / "lfw")
+    return tmp_path / "lfw"
 
 
-@pytest.fixture(scope="module")
-def lfw(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ten "faces" of one fold, two or three pictures each, the last person of whom has one only."""
-    root = tmp_path_factory.mktemp("lfw")
-    names = [f"N{number}" for number in range(10)]
-    for number, name in enumerate(names):
-        (root / name).mkdir()
-        for shot in range(1, 2 if number == 9 else 4):
-            Image.fromarray(person(number, shot, (48, 48))).save(root / name / f"{name}_{shot:04}.jpg")
-    same = [f"{name} 1 2" for name in names[:9]]
-    other = [f"{first} 1 {second} 1" for first, second in pairwise(names)]
-    (root / "pairs.txt").write_text("\n".join(["1 9", *same, *other]) + "\n")
-    return root
-
-
-@contextmanager
-def study(
-    data: Path, folder: Path, config: AllStudyConfig, models: Models, lfw: Path | None, start: Path | None = None
-) -> Iterator[AllStudy]:
-    folder.mkdir(exist_ok=True)
-    judges = Judges("histogram", "histogram", "histogram@whole")
-    with Cache(folder / "features.sqlite") as cache:
-        faces = None if lfw is None else load_lfw(lfw)
-        yield AllStudy(
-            load_market1501(data), faces, folder, config, judges, models, cache, starts=Starts(start, start)
-        )
-
-
-@pytest.fixture(scope="module")
-def done(data: Path, lfw: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    folder = tmp_path_factory.mktemp("study")
-    with study(data, folder, TINY, Models(folder / "none"), lfw) as some:
-        return folder, some.run()
-
-
-def test_every_method_has_a_row_and_what_is_missing_says_what_it_needs(done: tuple[Path, dict[str, Any]]) -> None:
-    folder, rows = done
+@pytest.mark.slow
+def test_every_method_has_a_row_and_what_is_missing_says_what_it_needs(done: Find) -> None:
+    made = done("comparison")
+    with made.open() as some:
+        rows = some.rows()
     assert list(rows) == list(ENTRIES)
     measured = {name for name, row in rows.items() if "levels" in row}
     assert measured == {"blur", "patches", "face-pixelate"}
@@ -110,75 +61,61 @@ def test_every_method_has_a_row_and_what_is_missing_says_what_it_needs(done: tup
     assert "no patch grid" in levels["L1"]["not made"]["jigsaw"]
     assert rows["face-pixelate"]["people"] == 8
     assert rows["face-pixelate"]["kept"]["found"] is None  # dlib finds no face in pictures of nobody
-    held = json.loads((folder / "cells" / "people.blur.json").read_text())
-    assert held["result"] == rows["blur"]
-    assert "N0" not in "".join(file.read_text() for file in (folder / "cells").iterdir())  # nobody's name
+    assert made.cell("people/blur") == rows["blur"]
 
 
-def test_one_spec_holds_all_of_it_and_the_audit_command_would_run_the_same(done: tuple[Path, dict[str, Any]]) -> None:
-    spec = read_spec(done[0] / SPEC)
+@pytest.mark.slow
+def test_one_spec_holds_all_of_it_and_the_audit_command_would_run_the_same(done: Find) -> None:
+    made = done("comparison")
+    spec = read_spec(made.folder / SPEC)
     assert [each.name for each in combinations(spec)] == [
         "people.blur.default.seed0", "people.patches.default.seed0", "faces.face-pixelate.default.seed0",
     ]  # fmt: skip
     assert [each.attacks for each in spec.datasets] == [TINY.attacks, TINY.face_attacks]
     assert spec.learn == TINY.updates
     assert spec.methods[2].judge == "histogram@whole"
-    assert spec.datasets[0].originals == done[0].resolve() / "originals" / "people"
+    assert spec.datasets[0].originals == made.folder.resolve() / "originals" / "people"
 
 
-def test_a_second_run_computes_nothing_and_another_study_is_refused(
-    done: tuple[Path, dict[str, Any]], data: Path, lfw: Path
-) -> None:
-    folder, rows = done
-
-    def cells() -> dict[Path, int]:
-        return {file: file.stat().st_mtime_ns for file in (folder / "matrix" / "cells").iterdir()}
-
-    before = cells()
-    with study(data, folder, replace(TINY, methods=("blur",)), Models(folder / "none"), lfw) as again:
-        assert again.run() == rows
-    assert cells() == before
-    with (
-        study(data, folder, replace(TINY, updates=6), Models(folder / "none"), lfw) as other,
-        pytest.raises(DataError, match=r"updates differ.*its own folder"),
-    ):
-        other.run()
-    with (
-        study(data, folder, TINY, Models(folder / "none"), lfw, Path(tiny_expert_file("mobilenetv2"))) as other,
-        pytest.raises(DataError, match=r"\(start differ\)"),
-    ):
-        other.run()
-
-
-def test_weights_to_start_from_stand_in_the_spec_and_in_every_row(data: Path, tmp_path: Path) -> None:
-    config, start = replace(TINY, methods=("blur",)), Path(tiny_expert_file("mobilenetv2"))
-    with study(data, tmp_path / "out", config, Models(tmp_path), None, start) as some:
+@pytest.mark.slow
+def test_weights_to_start_from_stand_in_the_spec_and_in_every_row(done: Find, tmp_path: Path) -> None:
+    made, start = done("comparison"), Path(tiny_expert_file("mobilenetv2"))
+    given = {"start": str(start), "face-start": str(start)}
+    with made.open(tmp_path / "out", given, methods=("blur",)) as some:
         assert some.spec().datasets[0].start == start.resolve()
         some.run()
     held = json.loads((tmp_path / "out" / "cells" / "people.blur.json").read_text())
     assert held["settings"]["start"] == file_sha256(start)
     with (
-        study(data, tmp_path / "out", config, Models(tmp_path), None) as other,
+        made.open(tmp_path / "out", methods=("blur",)) as other,
         pytest.raises(DataError, match=r"\(start differ\)"),
     ):
         other.run()
-
-
-def test_what_is_bound_to_the_expert_is_calibrated_on_the_training_part(data: Path, tmp_path: Path) -> None:
-    config = replace(TINY, methods=("pixelfade", "avih", "face-blur"))
-    with study(data, tmp_path / "out", config, Models(tmp_path), None) as some:
-        spec = some.spec()
-        assert [method.name for method in spec.methods] == ["pixelfade", "avih"]  # no faces were given
-        for method in spec.methods:
-            assert method.settings["expert"] == "histogram"
-            assert method.settings["spread"] > 0
-        kept = json.loads((tmp_path / "out" / "cells" / "spread.json").read_text())
-        assert kept["result"]["spread"] == spec.methods[0].settings["spread"]
+    with pytest.raises(CheckpointError, match="no such model file"), made.open(
+        tmp_path / "other", {"start": str(tmp_path / "missing.safetensors")}
+    ):  # fmt: skip
+        pass
 
 
 @pytest.mark.slow
-def test_models_are_taken_from_their_folder_with_what_lies_beside_them(data: Path, lfw: Path, tmp_path: Path) -> None:
-    models = tmp_path / "models"
+def test_what_is_bound_to_the_expert_is_calibrated_on_the_training_part(done: Find, tmp_path: Path) -> None:
+    made = done("comparison")
+    with made.run(tmp_path, methods=("pixelfade", "avih", "face-blur")) as run:
+        (tmp_path / "data").mkdir()
+        (tmp_path / "data" / "cuhk03-np").symlink_to(made.data / "cuhk03-np")
+        some = made.study.open(replace(run, data=tmp_path / "data"))
+        spec = some.spec()
+    assert [method.name for method in spec.methods] == ["pixelfade", "avih"]  # no faces were given
+    for method in spec.methods:
+        assert method.settings["expert"] == "histogram"
+        assert method.settings["spread"] > 0
+    kept = json.loads((tmp_path / "cells" / "spread.json").read_text())
+    assert kept["result"]["spread"] == spec.methods[0].settings["spread"]
+
+
+@pytest.mark.slow
+def test_models_are_taken_from_their_folder_with_what_lies_beside_them(done: Find, tmp_path: Path) -> None:
+    made, models = done("comparison"), tmp_path / "models"
     models.mkdir()
     for method, file in (("privacyreid", tiny_model_file()), ("peprnet", tiny_peprnet_file())):
         shutil.copyfile(file, models / DEFAULTS[method])
@@ -186,26 +123,24 @@ def test_models_are_taken_from_their_folder_with_what_lies_beside_them(data: Pat
     shutil.copyfile(tiny_disguise_file(), models / DEFAULTS["disguise"])
     fro = tiny_fro([f"{who:04}" for who in range(1, 5)]).reconfigured(settings=QUICK)
     fro.save(models / DEFAULTS["fro"])
-    config = replace(TINY, methods=("privacyreid", "fro", "peprnet", "peprnet-features", "disguise"))
-    with study(data, tmp_path / "out", config, Models(models), lfw) as some:
+    methods, given = ("privacyreid", "fro", "peprnet", "peprnet-features", "disguise"), {"models": str(models)}
+    attacks = {"attacks": ("linkage", "class_linkage"), "face_attacks": ("linkage",)}
+    with made.open(tmp_path / "out", given, methods=methods, **attacks) as some:
         rows = some.run()
-        assert {name for name, row in rows.items() if "levels" in row} == set(config.methods)
-        assert (
-            rows["privacyreid"]["kept"]["by"] != rows["privacyreid"]["judge"]
-        )  # its own recogniser, not the general
-        assert "needs a student" in rows["fro"]["kept"]["why"]
-        assert rows["fro"]["levels"]["L0"]["found"] or rows["fro"]["levels"]["L0"]["invalid"]
-        assert rows["peprnet-features"]["kept"]["rank-1"][0] <= 1
-        levels, kept = rows["peprnet-features"]["levels"], rows["peprnet-features"]["kept"]
-        assert levels["L0"]["found"]["value"] == levels["L3"]["found"]["value"] == kept["rank-1"]
-        assert "compared with each other by anybody" in levels["L0"]["why"]
-        assert {"feature_reconstruction"} == {*levels["L1"]["invalid"], *levels["L1"]["not made"]} or levels["L1"][
-            "found"
-        ]
-        pool = tmp_path / "out" / "originals" / "pool" / "bounding_box_train"
-        assert len(list(pool.iterdir())) == 4 * 3  # the people whom the classifier knows
+    assert {name for name, row in rows.items() if "levels" in row} == set(methods)
+    assert rows["privacyreid"]["kept"]["by"] != rows["privacyreid"]["judge"]  # its own recogniser, not the general
+    assert "needs a student" in rows["fro"]["kept"]["why"]
+    assert rows["fro"]["levels"]["L0"]["found"] or rows["fro"]["levels"]["L0"]["invalid"]
+    levels, kept = rows["peprnet-features"]["levels"], rows["peprnet-features"]["kept"]
+    assert levels["L0"]["found"]["value"] == levels["L3"]["found"]["value"] == kept["rank-1"]
+    assert kept["rank-1"][0] <= 1
+    assert "compared with each other by anybody" in levels["L0"]["why"]
+    tried = {*levels["L1"]["invalid"], *levels["L1"]["not made"]}
+    assert tried == {"feature_reconstruction"} or levels["L1"]["found"]
+    pool = tmp_path / "out" / "originals" / "pool" / "bounding_box_train"
+    assert len(list(pool.iterdir())) == 4 * 4  # the people whom the classifier knows
     shutil.copyfile(tiny_expert_file(), (models / DEFAULTS["fro"]).with_suffix(".student.safetensors"))
-    with study(data, tmp_path / "out", replace(config, methods=("fro",)), Models(models), lfw) as some:
+    with made.open(tmp_path / "out", given, methods=("fro",), **attacks) as some:
         assert 0 <= some.run()["fro"]["kept"]["rank-1"][0] <= 1
 
 
@@ -236,21 +171,6 @@ def test_models_by_name(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError):
         models.check(["fro"])  # an empty file
     assert set(DEFAULTS) == {entry.method for entry in ENTRIES.values() if METHODS[entry.method].learns}
-
-
-@pytest.mark.parametrize(
-    ("changes", "told"),
-    [
-        ({"methods": ("blurr",)}, "did you mean"),
-        ({"attacks": ("recover",)}, "no attack"),
-        ({"people": 7}, "at least 8"),
-        ({"shots": 1}, "shots"),
-        ({"side": 8}, "side must be"),
-    ],
-)
-def test_a_wrong_configuration_is_refused_before_any_work(changes: dict[str, Any], told: str) -> None:
-    with pytest.raises((ConfigError, UnknownNameError, UsageError), match=told):
-        replace(TINY, **changes)
 
 
 def test_faces_are_numbered_and_those_of_another_study_refused(lfw: Path, tmp_path: Path) -> None:
@@ -296,26 +216,36 @@ def test_tables_tell_invalid_from_not_applicable_and_from_not_run() -> None:
     blurred["levels"]["L3"] = level(**{"not made": {"stolen_decoder": "no decoder of this release is at hand"}})
     assert table(rows, PEOPLE).endswith("| INVALID (retrained) | not applicable |")
     blurred["levels"]["L3"] = level(why="nobody tried")
-    text = report({**rows, "face-blur": {"label": "blur", "not run": "needs pictures"}}, TINY)
-    for words in ("`linkage` INVALID: too weak", "L3: nobody tried", "judge: stranger", "5 updates"):
+    text = remarks({**rows, "face-blur": {"label": "blur", "not run": "needs pictures"}}, PEOPLE)
+    for words in ("`linkage` INVALID: too weak", "L3: nobody tried"):
         assert words in text
+    assert "judge: stranger" in about(rows, PEOPLE, TINY)
+    assert "5 updates" in about(rows, PEOPLE, TINY)
     assert len(table({"disguise": {"label": "Disguise", "not run": "no model"}}, FACES).splitlines()) == 3
 
 
-def test_the_command_writes_a_report(data: Path, tmp_path: Path) -> None:
-    words = ["reproduce", "all", str(data), "--out", str(tmp_path / "out"), "--expert", "histogram"]
-    words += ["--models", str(tmp_path), "--set", "people=8", "--set", "methods=pixelate", "--set", "attacks=linkage"]
-    done = CliRunner().invoke(app, words)
-    assert done.exit_code == 0, done.output
-    text = (tmp_path / "out" / "report.md").read_text()
-    assert "| Disguise | not run:" in text
-    assert "| pixelation | " in text
-    wrong = CliRunner().invoke(app, [*words, "--model", "blur=x"])
-    assert wrong.exit_code == 2
-    assert "method with a model" in wrong.stderr
-    wrong = CliRunner().invoke(app, [*words, "--start", tiny_expert_file()])
-    assert wrong.exit_code == 2
-    assert "belongs to another study (start differ)" in wrong.stderr
-    wrong = CliRunner().invoke(app, [*words, "--start", str(tmp_path / "missing.safetensors")])
-    assert wrong.exit_code == 2
-    assert "no such model file" in wrong.stderr
+def test_the_short_table_names_the_worst_leak_and_hides_no_weakness() -> None:
+    weak = {"attack": "recovery", "metric": "rank-1", "value": [0.25, 0.2, 0.3], "chance": 0.01, "at least": True}
+    member = {"attack": "memorisation", "metric": "AUC", "value": [0.55, 0.4, 0.6], "chance": 0.5}
+    row = {
+        "label": "blur", "kept": {"rank-1": [0.5, 0.4, 0.6]},
+        "levels": {"L0": level(found=member), "L1": level(found=weak), "L2": level(found=member), "L3": level()},
+    }  # fmt: skip
+    assert "| blur | 50 % | 55 % (memorisation AUC) | at least 25 % (recovery) |" in short_table(
+        {"blur": row}, PEOPLE
+    )
+    failed = {**row, "levels": {**dict.fromkeys(row["levels"], level()), "L0": level(invalid={"linkage": ["weak"]})}}
+    assert "| blur | 50 % | INVALID | not applicable |" in short_table({"blur": failed}, PEOPLE)
+
+
+def test_all_rows_that_are_not_measured_say_so() -> None:
+    study = load_study("comparison")
+    results = Results.load(study.folder)
+    assert results is not None
+    cells = dict(results.cells)
+    del cells["people/blur"], cells["faces/face-replace"]
+    text = study.tables(cells, study.published)["comparison"]
+    assert "| blur | not run: not measured yet |" in text
+    assert "| random replacement | not run: not measured yet |" in text
+    row = study.claims(cells, study.published)[0]
+    assert (row["figure"], row["note"]) == (2, "not measured yet: blur, face-replace")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,41 +10,39 @@ import pytest
 import torch
 from PIL import Image
 
-from studies.fro.faces import FaceStudyConfig, faces_table, run_faces
-from studies.shared.cells import Cells
 from studies.shared.face_data import middle, read_middles, same_class_pairs, split_people, write_middles
 from studies.shared.face_verification import verify
 from tests.conftest import random_picture
+from tests.studies.harness import Done, random_faces
 from veilkit.datasets.lfw import Lfw, load_lfw
-from veilkit.errors import ConfigError, DataError
+from veilkit.errors import DataError
 from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig
-from veilkit.progress import Progress
 
-TINY = FaceStudyConfig(
-    people=4, fewest=3, shots=4, folds=(2, 3), middle=24, backbone="osnet-x0.25", size=(16, 16), epochs=1, batch=2,
-    preset="paper", steps=2, pairs=6,
-)  # fmt: skip
 FOLDS = {1: "ab", 2: "cd", 3: "ef"}
-SHOTS = {"a": 6, "b": 3, "c": 9, "d": 2, "e": 3, "f": 2, "g": 4, "h": 3, "i": 2}  # g, h and i are in no pair
 
 
 @pytest.fixture
 def lfw(tmp_path: Path) -> Lfw:
     """Nine people; each of three folds has one pair of one person and one of two."""
-    root = tmp_path / "faces"
-    for number, (person, shots) in enumerate(SHOTS.items()):
-        (root / person).mkdir(parents=True)
-        for shot in range(1, shots + 1):
-            picture = Image.fromarray(random_picture(100 * number + shot, 32, 32))
-            picture.save(root / person / f"{person}_{shot:04d}.jpg")
-    pairs = "".join(f"{one} 1 2\n{one} 1 {other} 2\n" for one, other in FOLDS.values())
-    (root / "pairs.txt").write_text(f"3 1\n{pairs}")
-    return load_lfw(root)
+    random_faces(tmp_path / "faces")
+    return load_lfw(tmp_path / "faces")
 
 
-def run(lfw: Lfw, folder: Path, config: FaceStudyConfig = TINY) -> dict[str, dict[str, object]]:
-    with Progress(config.cells(), "cells") as progress:
-        return run_faces(lfw, folder, config, Cells(folder, asdict(config), progress), init=None, workers=0)
+@pytest.mark.slow
+def test_accuracies_have_intervals_and_models_are_found_again(done: Callable[[str], Done], tmp_path: Path) -> None:
+    made = done("fro-faces")
+    assert made.cells() == {"faces/originals", "faces/pool", "faces/ssim", "faces/student"}
+    assert made.cell("faces/pool")["pictures"] == made.cell("faces/student")["pictures"] == 14
+    for model in ("pool", "originals", "student"):
+        value, low, high = made.cell(f"faces/{model}")["accuracy"]
+        assert 0 <= low <= value <= high <= 1
+    with made.open(tmp_path) as some:
+        assert some.cell("faces/student") == made.cell("faces/student")
+    times = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*.safetensors")}
+    (tmp_path / "cells" / "faces.student.json").unlink()
+    with made.open(tmp_path) as again:
+        assert again.cell("faces/student") == made.cell("faces/student")
+    assert {file: file.stat().st_mtime_ns for file in times} == times
 
 
 def test_training_and_test_people_are_apart_and_nobody_has_more_than_so_many_pictures(lfw: Lfw) -> None:
@@ -112,31 +110,3 @@ def test_verification_finds_people_who_look_the_same_in_every_picture(tmp_path: 
     assert found["accuracy"] == [1.0, 1.0, 1.0]
     assert (found["eer"], found["tpr@0.01"], found["tpr@0.001"]) == (0.0, 1.0, 1.0)
     assert (found["pairs"], found["genuine"], found["impostor"]) == (6, 6 * 3, 15 * 9)
-
-
-@pytest.mark.slow
-def test_a_study_fills_its_cells_and_goes_on_where_it_was(lfw: Lfw, tmp_path: Path) -> None:
-    folder = tmp_path / "study"
-    found = run(lfw, folder)
-    assert sorted(file.name for file in (folder / "cells").glob("*.json")) == [
-        "faces.originals.json", "faces.pool.json", "faces.ssim.json", "faces.student.json",
-    ]  # fmt: skip
-    assert found["pool"]["pictures"] == found["student"]["pictures"] == 14
-    for model in ("pool", "originals", "student"):
-        value, low, high = found[model]["accuracy"]  # type: ignore[misc]
-        assert 0 <= low <= value <= high <= 1
-    table = faces_table(found)
-    assert "| student of FRO | 14 |" in table
-    assert "4 official pairs of 4 people" in table
-    made = {file: file.stat().st_mtime_ns for file in folder.rglob("*.safetensors")}
-    (folder / "cells" / "faces.student.json").unlink()
-    assert run(lfw, folder) == found
-    assert {file: file.stat().st_mtime_ns for file in made} == made
-    with pytest.raises(DataError, match="steps differ"):
-        run(lfw, folder, replace(TINY, steps=3))
-
-
-@pytest.mark.parametrize("wrong", [{"folds": (8,)}, {"people": 1}, {"fewest": 13}, {"pairs": 0}])
-def test_settings_that_make_no_sense_are_refused(wrong: dict[str, int]) -> None:
-    with pytest.raises(ConfigError):
-        FaceStudyConfig(**wrong)

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import copy
-import json
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
-import pytest
+from benchmarks import claims
+from studies.peprnet.claims import FORMS
+from studies.shared.registry import load_study
 
-import claims
-import study_cells
-from pepr_study import CONFIG, FORMS, PAGE, compute, rows, tables, withheld
+STUDY = load_study("pepr")
+CONFIG = STUDY.published
+
+
+def rows(cells: dict[str, Any]) -> list[dict[str, Any]]:
+    return STUDY.claims(cells, CONFIG)
+
+
+def withheld(cells: dict[str, Any]) -> list[str]:
+    return STUDY.withheld(cells, CONFIG)
+
+
+def tables(cells: dict[str, Any], place: str = "peprnet") -> str:
+    return STUDY.tables(cells, CONFIG)[place]
+
 
 BY = ("softmax", "1-NN", "centroid")
 
@@ -106,39 +117,5 @@ def test_the_page_has_the_tables_whose_cells_are_there() -> None:
         assert part in text, part
 
 
-def test_the_page_has_its_place(tmp_path: Path) -> None:
-    copied = tmp_path / PAGE.name
-    copied.write_text(PAGE.read_text(encoding="utf-8"), encoding="utf-8")
-    claims.put(copied, "peprnet", "new")
-    assert "<!-- peprnet tables -->\nnew\n<!-- /peprnet tables -->" in copied.read_text(encoding="utf-8")
-
-
 def test_every_form_is_one_that_the_study_trains() -> None:
     assert set(FORMS) <= set(CONFIG.changed)
-
-
-def test_cells_are_computed_by_their_names() -> None:
-    asked: list[tuple[Any, ...]] = []
-
-    class Study:
-        def __getattr__(self, kind: str) -> Any:
-            return lambda *words: asked.append((kind, *words)) or {}
-
-    for name in ("training/stage1", "stage2/stage1/privunit/16", "curve/512/gaussian", "averaging/privunit"):
-        compute(Study(), name)  # type: ignore[arg-type]
-    assert asked == [
-        ("training", "stage1"), ("stage2", "stage1", "privunit", 16.0), ("curve", 512, "gaussian"),
-        ("averaging", "privunit"),
-    ]  # fmt: skip
-
-
-def test_cells_of_other_settings_are_refused(tmp_path: Path) -> None:
-    settings = json.loads(json.dumps(asdict(CONFIG)))
-    (tmp_path / "cells").mkdir()
-    file = tmp_path / "cells" / "a.json"
-    file.write_text(json.dumps({"cell": "a/b", "settings": settings, "result": {"x": 1}}))
-    assert study_cells.read(tmp_path, asdict(CONFIG)) == {"a/b": {"x": 1}}
-    settings["method"]["epochs"] += 1
-    file.write_text(json.dumps({"cell": "a/b", "settings": settings, "result": {}}))
-    with pytest.raises(SystemExit, match="other settings"):
-        study_cells.read(tmp_path, asdict(CONFIG))

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import copy
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import claims
-from headline import headline
-from pixelfade_study import beside_avih, rows, tables, withheld
-from studies.pixelfade.plan import PixelFadeStudyConfig
+from benchmarks import claims
+from studies.shared.registry import load_study
+
+STUDY = load_study("pixelfade")
+CONFIG = STUDY.published
+
+
+def rows(cells: dict[str, Any]) -> list[dict[str, Any]]:
+    return STUDY.claims(cells, CONFIG)
+
+
+def withheld(cells: dict[str, Any]) -> list[str]:
+    return STUDY.withheld(cells, CONFIG)
+
+
+def tables(cells: dict[str, Any], place: str = "pixelfade") -> str:
+    return STUDY.tables(cells, CONFIG)[place]
 
 
 def recovered(ssim: float) -> dict[str, Any]:
@@ -75,6 +87,10 @@ CELLS = {
 }
 
 
+def avih(cells: dict[str, Any]) -> str:
+    return tables(cells, "avih")
+
+
 def by_id(cells: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {row["id"]: row for row in rows(cells)}
 
@@ -96,15 +112,15 @@ def test_figures_are_losses_shares_and_the_worst_bound() -> None:
 
 
 def test_the_quicker_preset_is_compared_picture_by_picture() -> None:
-    each = {"people": [1, 1, 2, 2]}
     cells = {
         **CELLS,
         "release/released": released(-0.2, -0.1),
-        "recovery/pixelfade": {**recovered(0.10), **each, "SSIM each": [0.1, 0.2, 0.3, None]},
-        "recovery/released": {**recovered(0.20), **each, "SSIM each": [0.3, 0.2, 0.5, 0.9]},
+        "recovery/released": recovered(0.20),
+        "preset recovery": {"pixelfade - released": [-0.13333, -0.2, -0.05]},
     }
     row = by_id(cells)["pixelfade-preset-recovery"]
     assert row["figure"] == pytest.approx(-0.4 / 3, abs=1e-4)
+    assert "paired interval [-0.2000, -0.0500]" in row["note"]
     assert "released, protected to protected, 60.0" in row["note"]
     assert "pixelfade-preset-recovery" not in by_id(CELLS)
 
@@ -124,22 +140,6 @@ def test_another_backbone_has_rows_of_its_own() -> None:
     }
     assert found["pixelfade-pp"]["figure"] == 5.5
     assert "under other" in found["pixelfade-pp-other"]["claim"]
-
-
-def test_the_readme_has_what_is_kept_and_what_leaks() -> None:
-    config = PixelFadeStudyConfig()
-    assert "|" not in headline({}, config)
-    text = headline({**CELLS, "release/avih": released(-0.3, -0.2)}, config)
-    unseen = "not measured | not measured |"
-    assert "| none (originals) | 80.0 [70.0, 90.0] | 80.0 [70.0, 90.0] | 80.0 [70.0, 90.0] | 1 |  |" in text
-    assert (
-        "| `pixelfade` | 74.5 [64.5, 84.5] | 75.5 [65.5, 85.5] | 70.0 [60.0, 80.0] | 0.100 [0.090, 0.110] |" in text
-    )
-    assert "mean image has SSIM 0.200" in text
-    broken: dict[str, Any] = copy.deepcopy(CELLS)
-    broken["recovery/pixelfade"]["invalid"] = ["its loss still fell"]
-    assert "| INVALID | INVALID |" in headline(broken, config)
-    assert unseen in headline({"release/avih": released(-0.3, -0.2)}, config)
 
 
 def test_what_was_not_measured_or_is_invalid_is_not_claimed() -> None:
@@ -178,35 +178,7 @@ def test_the_page_has_the_tables_whose_cells_are_there() -> None:
     )  # fmt: skip
     for part in wanted:
         assert part in text, part
-    beside = beside_avih(cells)
+    beside = avih(cells)
     assert "| AVIH | 50.0" in beside
     assert "| PixelFade (ours) | 0.1 [0.1, 0.1] | 0.100" in beside
-    assert "Nothing yet" in beside_avih(CELLS)
-
-
-def test_tables_go_between_their_marks_and_nowhere_else(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text("before\n<!-- some tables -->\nold\n<!-- /some tables -->\nafter\n")
-    claims.put(page, "some", "new")
-    claims.put(page, "some", "newer")
-    assert page.read_text() == "before\n<!-- some tables -->\nnewer\n<!-- /some tables -->\nafter\n"
-    with pytest.raises(SystemExit, match=r"page\.md has no place"):
-        claims.put(page, "other", "new")
-    assert "newer" in page.read_text()
-
-
-def test_a_report_is_published_with_its_drawings_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(claims, "RESULTS", tmp_path / "results")
-    (tmp_path / "work").mkdir()
-    (tmp_path / "work" / "a.svg").write_text("<svg/>")
-    (tmp_path / "work" / "sheet.png").write_bytes(b"a picture of somebody")
-    (tmp_path / "work" / "report.md").write_text(
-        "[figure](a.svg), again [a](a.svg), [page](https://example.org/b.svg)\n"
-    )
-    claims.publish(tmp_path / "work" / "report.md", "study")
-    assert (tmp_path / "results" / "study.md").read_text() == (
-        "[figure](study/a.svg), again [a](study/a.svg), [page](https://example.org/b.svg)\n"
-    )
-    assert [file.name for file in (tmp_path / "results" / "study").iterdir()] == ["a.svg"]
+    assert "Nothing yet" in avih(CELLS)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,126 +19,76 @@ from studies.privacyreid.plan import (
     WITH,
     WITHOUT,
     PrivacyReidStudyConfig,
-    study_settings,
 )
-from studies.privacyreid.report import run_study
-from studies.privacyreid.study import PrivacyReidStudy
 from studies.privacyreid.tables import why
 from studies.privacyreid.training import Trainings
-from studies.shared.cells import Cells
-from tests.audit.folders import person
-from tests.methods.anonymisers import TINY as METHOD
-from veilkit.audit.inputs.cache import Cache
-from veilkit.datasets.market1501 import load_market1501
-from veilkit.errors import ConfigError, DataError, UnknownNameError
-from veilkit.experts import load_expert
+from tests.studies.harness import TINY_STUDIES, Done
 from veilkit.methods.privacyreid.method import SMALL
 from veilkit.networks.reid import load_reid
-from veilkit.progress import Progress
-
-TINY = PrivacyReidStudyConfig(
-    people=5, queries=1, gallery=2, public_people=5, public_pictures=2, training_people=7,
-    method=replace(METHOD, psnr_slack=100, ssim_slack=100, rank1_slack=1), updates=6, batch=4, width=4,
-    attacks=("stock_recogniser", "recovery", "stolen_decoder"), compared=("stock_recogniser",), shown=4,
-)  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Eight people of the training part and five others to test on, by two cameras each."""
-    root = tmp_path_factory.mktemp("people")
-    for folder, people, shots in (
-        ("bounding_box_train", range(8), range(3)),
-        ("query", range(8, 13), range(1)),
-        ("bounding_box_test", range(8, 13), range(1, 3)),
-    ):
-        (root / folder).mkdir()
-        for who in people:
-            for shot in shots:
-                Image.fromarray(person(who, shot)).save(root / folder / f"{who + 1:04}_c{1 + shot % 2}_{shot}.png")
-    return root
-
-
-@contextmanager
-def study(data: Path, folder: Path, config: PrivacyReidStudyConfig = TINY) -> Iterator[PrivacyReidStudy]:
-    judge = load_expert("histogram")
-    facts = study_settings(config, judge, None)
-    with Progress(config.cells(), "cells") as progress, Cache(folder / "features.sqlite") as cache:
-        cells = Cells(folder, facts, progress)
-        yield PrivacyReidStudy(
-            load_market1501(data), folder, config, cells, judge=judge, cache=cache, init=None, workers=0
-        )
-
-
-@pytest.fixture(scope="module")
-def done(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("study")
-    with study(data, folder) as some:
-        run_study(some)
-    return folder
-
-
-def cell(folder: Path, name: str) -> dict[str, Any]:
-    result: dict[str, Any] = json.loads((folder / "cells" / f"{name}.json").read_text())["result"]
-    return result
-
-
-def apart(done: Path, made: Path) -> list[float]:
+def apart(folder: Path, changed: Path) -> list[float]:
     """PSNR of the tested pictures below a folder, by hand."""
     found = []
     for part in ("query", "bounding_box_test"):
-        for file in sorted((done / "originals" / part).iterdir()):
+        for file in sorted((folder / "originals" / part).iterdir()):
             both = [np.asarray(Image.open(root / part / file.name), dtype=np.float64) / 255
-                    for root in (done / "originals", made)]  # fmt: skip
+                    for root in (folder / "originals", changed)]  # fmt: skip
             found.append(-10 * np.log10(np.square(both[0] - both[1]).mean()))
     return found
 
 
+TINY, METHOD = TINY_STUDIES["privacyreid"].config, TINY_STUDIES["privacyreid"].config.method
+Find = Callable[[str], Done]
+
+
 @pytest.mark.slow
-def test_a_study_writes_every_cell_table_figure_and_sheet(done: Path) -> None:
-    assert len(list((done / "cells").glob("*.json"))) == TINY.cells()
-    text = (done / "report.md").read_text()
-    for words in ("Table 1", "Table 3", "Table 4", "Table 5", "Figure 9", "by a stranger, histogram", "INVALID"):
-        assert words in text
-    drawn = set(re.findall(r"\]\(([^)]+\.svg)\)", text))
-    assert drawn == {file.name for file in done.glob("*.svg")}
-    assert len(drawn) == 3
-    with Image.open(done / "sheets" / "pixelate.png") as sheet:
+def test_a_sheet_has_every_stage(done: Find) -> None:
+    made = done("privacyreid")
+    assert len(list(made.folder.glob("*.svg"))) == 3
+    with Image.open(made.folder / "sheets" / "pixelate.png") as sheet:
         assert sheet.size[1] > 7 * 128  # original, desensitised, two anonymised, two recovered, and a stranger's
     for stage in STAGES:
         for by in ("own", "judge"):
-            settings = cell(done, f"release.pixelate.{stage}")[by]["settings"]
+            settings = made.cell(f"release/pixelate/{stage}")[by]["settings"]
             assert set(settings) == {"raw-raw", "raw-protected", "protected-raw", "protected-protected"}
+    with made.open(attacks=(), compared=()) as fewer:  # these belong to no other cell
+        assert fewer.release("pixelate", WITH) == made.cell("release/pixelate/with")
+        assert "originals" not in vars(fewer)  # not even the pictures were read
 
 
 @pytest.mark.slow
-def test_cells_say_what_the_files_say(done: Path) -> None:
+def test_cells_say_what_the_files_say(done: Find) -> None:
+    made = done("privacyreid")
     for stage in STAGES:
-        found = cell(done, f"release.pixelate.{stage}")["pictures"]["PSNR"][0]
-        assert found == pytest.approx(np.mean(apart(done, done / "releases" / f"pixelate-{stage}")), abs=1e-3)
+        found = made.cell(f"release/pixelate/{stage}")["pictures"]["PSNR"][0]
+        assert found == pytest.approx(
+            np.mean(apart(made.folder, made.folder / "releases" / f"pixelate-{stage}")), abs=1e-3
+        )
     for stage in LEARNED:
-        found = cell(done, f"recovered.pixelate.{stage}")
-        by_hand = apart(done, done / "recovered" / f"pixelate-{stage}")
+        found = made.cell(f"recovered/pixelate/{stage}")
+        by_hand = apart(made.folder, made.folder / "recovered" / f"pixelate-{stage}")
         assert found["pictures"]["PSNR"][0] == pytest.approx(np.mean(by_hand), abs=1e-3)
         assert found["PSNR each"] == pytest.approx(by_hand, abs=1e-3)
-    stolen = cell(done, "attack.pixelate.with.stolen_decoder")
+    stolen = made.cell("attack/pixelate/with/stolen_decoder")
     assert (stolen["level"], stolen["applicable"]) == ("L3", True)
-    assert stolen["scores"]["PSNR"][0] == pytest.approx(cell(done, "recovered.pixelate.with")["pictures"]["PSNR"][0])
+    assert stolen["scores"]["PSNR"][0] == pytest.approx(made.cell("recovered/pixelate/with")["pictures"]["PSNR"][0])
 
 
 @pytest.mark.slow
-def test_differences_are_those_of_the_tables(done: Path) -> None:
-    order = cell(done, "order.pixelate")
+def test_differences_are_those_of_the_tables(done: Find) -> None:
+    made = done("privacyreid")
+    order = made.cell("order/pixelate")
     assert set(order) == {"with - without", "without - base"}
     for pair, found in order.items():
-        first, second = (cell(done, f"release.pixelate.{stage}")["own"]["settings"] for stage in pair.split(" - "))
+        first, second = (made.cell(f"release/pixelate/{stage}")["own"]["settings"] for stage in pair.split(" - "))
         for setting, change in found.items():
             for metric in ("rank-1", "mAP"):
                 value, low, high = change[metric]
                 assert value == pytest.approx(first[setting][metric][0] - second[setting][metric][0])
                 assert low <= value <= high
-    lock, attack = cell(done, "lock.pixelate"), cell(done, "attack.pixelate.with.recovery")
-    own = cell(done, "recovered.pixelate.with")
+    lock, attack = made.cell("lock/pixelate"), made.cell("attack/pixelate/with/recovery")
+    own = made.cell("recovered/pixelate/with")
     assert own["people"] == attack["people"]
     for metric in ("PSNR", "SSIM"):
         value, low, high = lock[metric]["decoder - U-Net"]
@@ -150,63 +97,32 @@ def test_differences_are_those_of_the_tables(done: Path) -> None:
 
 
 @pytest.mark.slow
-def test_trainings_learn_from_training_people_and_share_what_they_can(done: Path, data: Path) -> None:
-    checks = {stage: cell(done, f"training.pixelate.{stage}")["checks"] for stage in LEARNED}
+def test_trainings_learn_from_training_people_and_share_what_they_can(done: Find) -> None:
+    made = done("privacyreid")
+    checks = {stage: made.cell(f"training/pixelate/{stage}")["checks"] for stage in LEARNED}
     assert [check["action"] for check in checks[WITHOUT]] == ["off", "off"]
     assert checks[WITH][0]["action"] == "upgrade"
     for measured in ("psnr", "ssim", "rank1", "recovered_psnr"):  # the first check is taken over
         assert checks[WITH][0][measured] == checks[WITHOUT][0][measured]
-    folder = done / "training" / "pixelate"
+    folder = made.folder / "training" / "pixelate"
     assert not (folder / "without" / "checks").exists()
     samples = [sorted(file.name for file in (folder / stage / "samples").iterdir()) for stage in LEARNED]
     assert samples == [["epoch-0001.png", "epoch-0002.png"], ["epoch-0002.png"]]
     assert load_reid(folder / "base.expert.safetensors").config.backbone == METHOD.reid.backbone
-    with study(data, done) as some:
+    with made.open() as some:
         assert len(some.trainings("pixelate").split.identities) == 7
 
 
 @pytest.mark.slow
-def test_a_second_run_computes_nothing_and_another_study_is_refused(done: Path, data: Path) -> None:
-    def times() -> dict[Path, int]:
-        return {file: file.stat().st_mtime_ns for part in ("cells", "releases", "work", "sheets", "training")
-                for file in (done / part).rglob("*")}  # fmt: skip
-
-    before, text = times(), (done / "report.md").read_text()
-    with study(data, done) as some:
-        assert run_study(some).read_text() == text
-        assert "subject" not in vars(some)  # not even the pictures were read
-    assert times() == before
-    with study(data, done, replace(TINY, updates=7)) as other, pytest.raises(DataError, match="updates differ"):
-        other.training("pixelate", WITH)
-    with study(data, done, replace(TINY, attacks=(), compared=())) as fewer:  # these belong to no other cell
-        assert fewer.release("pixelate", WITH) == cell(done, "release.pixelate.with")
-
-
-@pytest.mark.slow
-def test_two_processes_train_the_same_bits(done: Path, data: Path, tmp_path: Path) -> None:
-    with study(data, done) as some:
+def test_two_processes_train_the_same_bits(done: Find, tmp_path: Path) -> None:
+    made = done("privacyreid")
+    with made.open() as some:
         split = some.trainings("pixelate").split
     configs = {stage: TINY.trained("pixelate", stage) for stage in STAGES}
     Trainings(split, configs, tmp_path, None).run(workers=2)
     for stage in STAGES:
         name = f"{stage}.expert.safetensors"
-        assert (tmp_path / name).read_bytes() == (done / "training" / "pixelate" / name).read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"desensitise": ()}, "at least one of blur, pixelate and noise"),
-        ({"attacks": ("recover",)}, "unknown attack"),
-        ({"compared": ("stolen_decoder",)}, "have no decoder"),
-        ({"public_people": 3}, "at least 4"),
-        ({"queries": 0}, "at least 1"),
-        ({"shown": 6}, "at most people"),
-    ],
-)
-def test_a_wrong_configuration_is_refused_before_any_work(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises((ConfigError, UnknownNameError), match=message):
-        replace(TINY, **changes)
+        assert (tmp_path / name).read_bytes() == (made.folder / "training" / "pixelate" / name).read_bytes()
 
 
 def test_the_three_trainings_differ_in_nothing_else() -> None:

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import copy
-import json
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
-import pytest
+from benchmarks import claims
+from studies.shared.registry import load_study
 
-import claims
-import study_cells
-from privacyreid_study import CONFIG, INFORMED, PAGE, informed, rows, tables, withheld
+STUDY = load_study("privacyreid")
+CONFIG = STUDY.published
+
+
+def rows(cells: dict[str, Any]) -> list[dict[str, Any]]:
+    return STUDY.claims(cells, CONFIG)
+
+
+def withheld(cells: dict[str, Any]) -> list[str]:
+    return STUDY.withheld(cells, CONFIG)
+
+
+def tables(cells: dict[str, Any], place: str = "privacyreid") -> str:
+    return STUDY.tables(cells, CONFIG)[place]
+
 
 SETTINGS = ("raw-raw", "raw-protected", "protected-raw", "protected-protected")
 
@@ -71,6 +81,10 @@ CELLS: dict[str, Any] = {
 }
 
 
+def informed(cells: dict[str, Any]) -> str:
+    return tables(cells, "privacyreid attackers")
+
+
 def by_id(cells: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {row["id"].removeprefix("privacyreid-"): row for row in rows(cells)}
 
@@ -122,23 +136,3 @@ def test_the_pages_have_the_tables_whose_cells_are_there() -> None:
     broken["attack/pixelate/with/recovery"]["invalid"] = ["its loss still fell"]
     assert "decoder - U-Net" not in informed(broken)  # an attacker who has not learned opens no lock
     assert "INVALID: its loss still fell" in informed(broken)
-
-
-def test_both_pages_have_their_places(tmp_path: Path) -> None:
-    for page, name in ((PAGE, "privacyreid"), (INFORMED, "privacyreid attackers")):
-        copied = tmp_path / page.name
-        copied.write_text(page.read_text(encoding="utf-8"), encoding="utf-8")
-        claims.put(copied, name, "new")
-        assert f"<!-- {name} tables -->\nnew\n<!-- /{name} tables -->" in copied.read_text(encoding="utf-8")
-
-
-def test_cells_of_other_settings_are_refused(tmp_path: Path) -> None:
-    settings = json.loads(json.dumps(asdict(CONFIG)))
-    (tmp_path / "cells").mkdir()
-    file = tmp_path / "cells" / "a.json"
-    file.write_text(json.dumps({"cell": "a/b", "settings": settings, "result": {"x": 1}}))
-    assert study_cells.read(tmp_path, asdict(CONFIG)) == {"a/b": {"x": 1}}
-    settings["method"]["reid"]["epochs"] += 1
-    file.write_text(json.dumps({"cell": "a/b", "settings": settings, "result": {}}))
-    with pytest.raises(SystemExit, match="other settings"):
-        study_cells.read(tmp_path, asdict(CONFIG))

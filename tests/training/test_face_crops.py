@@ -13,7 +13,7 @@ from veilkit.errors import ConfigError
 from veilkit.rng import Randomness
 from veilkit.synthetic.faces import Angles
 from veilkit.synthetic.faces.lens import angles_of
-from veilkit.training.face_crops import MIRRORED, CropConfig, plain_matrix, random_crops, turned_gaze
+from veilkit.training.face_attributes import MIRRORED, CropConfig, plain_matrix, random_crops, turned_gaze
 
 SIDE = 96
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import signal
-from typing import Annotated, Any, NoReturn
+import warnings
+from typing import Annotated, Any, NoReturn, TextIO
 
 import typer
 from typer.core import TyperGroup
@@ -25,6 +26,7 @@ from veilkit.cli import (
     train,
 )
 from veilkit.errors import VeilkitError
+from veilkit.secret_file import SecretFileWarning
 
 _COMPARE = ["audit", "compare"]
 
@@ -98,6 +100,7 @@ def main() -> None:
 
     Ctrl-C counts even where a shell that started the command in the background has set it to be ignored.
     """
+    warnings.showwarning = _show_warning
     signal.signal(signal.SIGTERM, _interrupt)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     app()
@@ -105,3 +108,21 @@ def main() -> None:
 
 def _interrupt(number: int, frame: object) -> NoReturn:
     raise KeyboardInterrupt
+
+
+_show_any_warning = warnings.showwarning
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Our own warnings in one line, as errors are told; others as Python shows them."""
+    if issubclass(category, SecretFileWarning):
+        typer.echo(f"Warning: {message}", err=True)
+    else:
+        _show_any_warning(message, category, filename, lineno, file, line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -53,6 +54,22 @@ SealTo = Annotated[
     ),
 ]
 MaxPixels = Annotated[int, typer.Option(min=1, help="Larger pictures are refused.")]
+MaxSide = Annotated[int, typer.Option(min=1, help="Pictures with a longer side are refused.")]
+MaxAspect = Annotated[int, typer.Option(min=1, help="Pictures are refused whose one side is more times the other.")]
+MaxSeconds = Annotated[
+    int, typer.Option(min=1, help="Processor time for a picture in a worker process; then it is refused.")
+]
+MaxMemory = Annotated[
+    int | None,
+    typer.Option(min=1_024, help="Megabytes of a worker process.", show_default="80 % of the machine's memory"),
+]
+Size = Annotated[
+    str | None, typer.Option(metavar="WxH", help="One size in pixels for all pictures, with black bars where needed.")
+]
+Stretch = Annotated[bool, typer.Option("--stretch", help="With --size: no bars; proportions are lost.")]
+PadFiles = Annotated[
+    bool, typer.Option("--pad-files", help="PNG without compression: a file's size tells its pixels' number alone.")
+]
 
 
 def protect(
@@ -69,11 +86,19 @@ def protect(
     labels: Labels = "auto",
     image_format: FormatChoice = ImageFormat.png,
     max_pixels: MaxPixels = 50_000_000,
+    max_side: MaxSide = 32_767,
+    max_aspect: MaxAspect = 100,
+    max_seconds: MaxSeconds = 1_800,
+    max_memory: MaxMemory = None,
+    size: Size = None,
+    stretch: Stretch = False,
+    pad_files: PadFiles = False,
     seal_to: SealTo = None,
 ) -> None:
     """Protect every picture of a folder. A run that was stopped goes on when the same command is given again.
 
     Exit code: 0 all pictures protected, 3 some were refused (the reasons are told), 2 an error, 130 interrupted.
+    Refused is also what looks like a picture or a video and is not read, and a link to a folder.
     """
     from veilkit.pipeline.engines.forkserver import start_early
 
@@ -82,6 +107,7 @@ def protect(
         start_early()
     from veilkit.configs import parse_settings
     from veilkit.media.reading import Limits
+    from veilkit.media.shape import Shape
     from veilkit.methods import METHODS
     from veilkit.pipeline.protect import protect as run
 
@@ -106,7 +132,14 @@ def protect(
         labels=labels,
         image_format=image_format.value,
         workers=workers,
-        limits=Limits(pixels=max_pixels),
+        limits=Limits(
+            pixels=max_pixels,
+            side=max_side,
+            aspect=max_aspect,
+            seconds=max_seconds,
+            memory=None if max_memory is None else max_memory * 2**20,
+        ),
+        shape=Shape.parse(size, stretch=stretch, even_files=pad_files),
         seal_to=seal_to or (),
     )
     refused = sum(outcome.refused.values())
@@ -117,6 +150,8 @@ def protect(
             f"{outcome.missed} of them missed the limit on their features: they are protected all the same, but "
             "their expert may match them less well"
         )
+    if outcome.faces:
+        typer.echo(_faces(outcome.faces))
     if outcome.told:
         typer.echo(f"Pictures that you should look at; {outcome.told_list} names them:")
         for text, count in outcome.told.items():
@@ -139,6 +174,15 @@ def protect(
         for reason, count in outcome.refused.items():
             typer.echo(f"  {count:>6}  {reason}", err=True)
         raise typer.Exit(REFUSED)
+
+
+def _faces(counts: Mapping[str, int]) -> str:
+    """What became of faces, and what nobody can know of them."""
+    return (
+        f"Faces: {counts['found']} found, {counts['changed']} of them changed and {counts['hidden']} hidden; "
+        f"{counts['doubtful']} doubtful regions hidden as well. A face that no detector saw is unchanged: look "
+        "through the release before you give it away."
+    )
 
 
 def _keys(count: int) -> str:

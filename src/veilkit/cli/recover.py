@@ -20,7 +20,11 @@ Model = Annotated[
 Sealed = Annotated[Path | None, typer.Option(help="Folder of the sealed originals.", show_default="PROTECTED.sealed")]
 Only = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME", help="Restore this picture only, by its name in the release; may be repeated."),
+    typer.Option(
+        metavar="NAME",
+        help="Restore these only: a name in the release or, where its private folder is at hand, an original's path "
+        "or a pattern such as 'patient 003/*'; may be repeated.",
+    ),
 ]
 Log = Annotated[
     Path | None, typer.Option(help="Where every access is noted, as JSON lines.", show_default="DST.access.jsonl")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
 
 from veilkit.datasets.labels import labeller
@@ -11,6 +13,15 @@ from veilkit.errors import DataError
 from veilkit.types import Record, Split
 
 IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".tif", ".tiff"})
+
+
+class Kind(Enum):
+    """What lies below a folder."""
+
+    picture = "a file named like a picture"
+    other = "any other file"
+    linked_folder = "a link to a folder"
+    too_deep = "a folder whose path is longer than the system can open"
 
 
 def is_image_name(name: str) -> bool:
@@ -30,6 +41,13 @@ def walk(root: Path) -> Iterator[tuple[str, bool]]:
 
     Links to folders are not followed (they may form loops).
     """
+    for path, kind in survey(root):
+        if kind in (Kind.picture, Kind.other):
+            yield path, kind is Kind.picture
+
+
+def survey(root: Path) -> Iterator[tuple[str, Kind]]:
+    """Everything below `root` that is not an ordinary folder, by its relative path, and what it is."""
     check_folder(root)
     waiting = [(str(root), "")]  # not by recursion: a tree may be deeper than Python's stack
     while waiting:
@@ -37,6 +55,9 @@ def walk(root: Path) -> Iterator[tuple[str, bool]]:
         try:
             entries = os.scandir(folder)
         except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:
+                yield prefix.removesuffix("/"), Kind.too_deep
+                continue
             raise DataError(
                 f"a folder below {root} cannot be read ({error.strerror}); find {root} -type d ! -readable names it"
             ) from None
@@ -44,8 +65,10 @@ def walk(root: Path) -> Iterator[tuple[str, bool]]:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append((entry.path, f"{prefix}{entry.name}/"))
-                elif not os.path.isdir(entry.path):  # noqa: PTH112 - entry.is_dir() raises on a link to itself
-                    yield prefix + entry.name, is_image_name(entry.name)
+                elif os.path.isdir(entry.path):  # noqa: PTH112 - entry.is_dir() raises on a link to itself
+                    yield prefix + entry.name, Kind.linked_folder
+                else:
+                    yield prefix + entry.name, Kind.picture if is_image_name(entry.name) else Kind.other
 
 
 def load_folder(root: Path, labels: str = "auto", name: str = "all") -> Split:

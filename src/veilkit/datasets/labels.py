@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
+from veilkit.csv_cells import safe_cell
 from veilkit.errors import ConfigError, DataError
 
 Labels: TypeAlias = tuple[str | None, str | None]
@@ -75,7 +76,7 @@ def by_csv(file: Path) -> Labeller:
         raise DataError(f"the label file {file} cannot be read: {error.strerror}") from None
     except csv.Error as error:
         raise DataError(f"the label file {file} is not CSV: {error}") from None
-    return lambda path: table.get(path, (None, None))
+    return lambda path: table.get(path) or table.get(safe_cell(path), (None, None))  # also as our own lists write it
 
 
 def is_market_layout(root: Path) -> bool:

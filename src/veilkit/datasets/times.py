@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from veilkit.csv_cells import safe_cell
 from veilkit.errors import ConfigError, DataError
 
 
@@ -45,4 +46,4 @@ def _by_csv(file: Path) -> Callable[[str], str | None]:
         raise DataError(f"the list of times {file} cannot be read: {error.strerror}") from None
     except csv.Error as error:
         raise DataError(f"the list of times {file} is not CSV: {error}") from None
-    return table.get
+    return lambda path: table.get(path) or table.get(safe_cell(path))  # also as our own lists write it

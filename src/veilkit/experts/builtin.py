@@ -2,15 +2,60 @@
 
 from __future__ import annotations
 
+import hashlib
 from importlib import resources
 from typing import Protocol
 
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
 from veilkit.errors import CheckpointError, ConfigError
-from veilkit.experts.base import Embedder
+from veilkit.experts.base import Embedder, ExpertInfo, check_images, refuse_gradient
 from veilkit.experts.dlib_identity import DlibIdentity
-from veilkit.experts.histogram import HistogramEmbedder
 from veilkit.experts.torch_embedder import TorchEmbedder
 from veilkit.lookup import Lookup
+
+BINS = 8  # per colour: 512 in all
+_CHUNK = 256  # images counted at a time, which bounds the memory for bin numbers
+
+
+def colour_histogram(images: Tensor, bins: int = BINS) -> Tensor:
+    """(N, 3, H, W) in [0, 1] -> shares of pixels in each of bins^3 joint colour bins, (N, bins^3), rows summing to 1.
+
+    Bin (r * bins + g) * bins + b counts the pixels with r <= bins * red < r + 1 and so on; 1.0 is in the last bin.
+    """
+    places = (images * bins).long().clamp_(0, bins - 1)
+    joint = ((places[:, 0] * bins + places[:, 1]) * bins + places[:, 2]).flatten(1)
+    offsets = torch.arange(len(joint), device=images.device)[:, None] * bins**3
+    counts = torch.bincount((joint + offsets).flatten(), minlength=len(joint) * bins**3)
+    return counts.view(len(joint), bins**3).float() / joint.shape[1]
+
+
+class HistogramEmbedder(Embedder):
+    """Joint RGB histogram of 8 x 8 x 8 hard bins, of length one. It knows colours and nothing of shape or place."""
+
+    @property
+    def info(self) -> ExpertInfo:
+        """Who this expert is; as it has no weights, its hash is that of its definition."""
+        return ExpertInfo(
+            name="histogram",
+            kind="embedder",
+            dim=BINS**3,
+            sha256=hashlib.sha256(f"veilkit joint RGB histogram, {BINS} hard bins each, L2".encode()).hexdigest(),
+            differentiable=False,
+            licence="Apache-2.0",
+            source="veilkit; nothing is learned",
+            origin="built-in",
+        )
+
+    def embed(self, images: Tensor) -> Tensor:
+        """float32 (N, 3, H, W) in [0, 1], any size -> (N, 512) with rows of length one."""
+        check_images(images)
+        refuse_gradient(images, self)
+        if not len(images):
+            return images.new_zeros(0, self.dim)
+        return torch.cat([F.normalize(colour_histogram(chunk)) for chunk in torch.split(images.detach(), _CHUNK)])
 
 
 class BuiltIn(Protocol):

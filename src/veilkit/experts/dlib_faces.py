@@ -23,9 +23,11 @@ from veilkit.experts.base import (
 )
 from veilkit.experts.digest import file_sha256
 from veilkit.experts.dlib_models import LICENCES, POINTS_5, POINTS_68, dlib_model, import_dlib
+from veilkit.experts.search_size import resized, search_size
 
 Count = Literal[5, 68]
 _MODELS: dict[Count, str] = {5: POINTS_5, 68: POINTS_68}
+_MOST_PIXELS = 16_000_000  # doubled, they take 800 MB
 _ORDERS: dict[Count, PointOrder] = {5: "dlib-5", 68: "68"}
 
 
@@ -34,7 +36,9 @@ class DlibDetector(Detector):
 
     points: 68 in the order of iBUG; or 5, which are dlib's own: outer and inner corner of the eye on the right of the
     picture, then of the left one, and the base of the nose. enlarged: how often the picture is doubled before the
-    search, which finds faces from 80 pixels on undoubled, from 40 when doubled once.
+    search, which finds faces from 80 pixels on undoubled, from 40 when doubled once. threshold: the least margin of
+    the classifier. Pictures of more than 16 megapixels are shrunk to that for the search; in one narrower than 8
+    pixels, before or after, none is made, as dlib dies on such shapes.
     """
 
     def __init__(self, points: Count = 5, *, enlarged: int = 1, threshold: float = 0.0) -> None:
@@ -68,7 +72,7 @@ class DlibDetector(Detector):
         """
         check_images(images)
         refuse_gradient(images, self)
-        return [self._detect_one(pixels) for pixels in _pixels(images)]
+        return [self._detect_one(image) for image in images.detach()]
 
     def points_in(self, images: Tensor, boxes: Tensor) -> Tensor:
         """Landmarks (N, P, 2) of faces whose boxes (N, 4) are known: left, top, right, bottom in pixels."""
@@ -82,18 +86,24 @@ class DlibDetector(Detector):
         """Worker processes load dlib's parts themselves; they cannot be sent."""
         return {**self.__dict__, "_loaded": None}
 
-    def _detect_one(self, pixels: NDArray[np.uint8]) -> Detections:
-        _, detector, _, _ = self._parts()
-        found, margins, _ = detector.run(pixels, self._enlarged, self._threshold)
-        boxes = [[r.left(), r.top(), r.right() + 1, r.bottom() + 1] for r in found]
-        return Detections(
-            boxes=torch.tensor(boxes, dtype=torch.float32).reshape(-1, 4),
-            scores=torch.tensor(list(margins), dtype=torch.float32).sigmoid(),
-            points=torch.stack([self._shape(pixels, r) for r in found])
-            if len(found)
-            else torch.zeros(0, self._points, 2),
-            order=_ORDERS[self._points],
-        )
+    def doubting(self, threshold: float) -> DlibDetector:
+        """The same detector, from another margin of the classifier on."""
+        return DlibDetector(self._points, enlarged=self._enlarged, threshold=threshold)
+
+    def _detect_one(self, image: Tensor) -> Detections:
+        height, width = image.shape[1:]
+        size = search_size(height, width, _MOST_PIXELS >> 2 * max(0, self._enlarged - 1))
+        boxes, scores, points = torch.zeros(0, 4), torch.zeros(0), torch.zeros(0, self._points, 2)
+        if size is not None:
+            pixels = _pixels(resized(image, size)[None])[0]
+            found, margins, _ = self._parts()[1].run(pixels, self._enlarged, self._threshold)
+            back = torch.tensor([width / size[1], height / size[0]])
+            if len(found):
+                edges = [[r.left(), r.top(), r.right() + 1, r.bottom() + 1] for r in found]
+                boxes = torch.tensor(edges, dtype=torch.float32) * back.repeat(2)
+                scores = torch.tensor(list(margins), dtype=torch.float32).sigmoid()
+                points = torch.stack([self._shape(pixels, r) for r in found]) * back
+        return Detections(boxes, scores, points, _ORDERS[self._points])
 
     def _rectangle(self, box: list[float]) -> Any:
         left, top, right, bottom = (round(edge) for edge in box)
@@ -145,5 +155,5 @@ class DlibLandmarks(Predictor):
 
 def _pixels(images: Tensor) -> list[NDArray[np.uint8]]:
     """Each image as HWC, 8 bits."""
-    whole = images.detach().clamp(0, 1).mul(255).round().byte().permute(0, 2, 3, 1).numpy()
+    whole = images.detach().clamp(0, 1).mul_(255).round_().byte().permute(0, 2, 3, 1).numpy()
     return list(np.array(whole, order="C"))  # of one pixel, torch's own strides are none that dlib takes

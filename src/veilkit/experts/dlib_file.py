@@ -20,7 +20,8 @@ from torch import Tensor
 
 from veilkit.errors import CheckpointError
 
-_LARGEST = 2**31  # values of a tensor, and bytes of a word; more is damage
+_LARGEST = 2**31  # bytes of a file; more is damage
+_LONGEST = 64  # bytes of a word
 _HEADERS = 4096  # layers of any sensible network
 
 
@@ -48,6 +49,10 @@ class DlibNetwork:
 def read_dlib_network(path: Path) -> DlibNetwork:
     """The network of a .dat file with a metric loss and pictures of one size, as dlib's face networks are."""
     try:
+        if path.stat().st_size > _LARGEST:
+            raise CheckpointError(
+                f"{path.name}: expected at most {_LARGEST:,} bytes, but got {path.stat().st_size:,}"
+            )
         data = path.read_bytes()
     except OSError as error:
         raise CheckpointError(f"{path}: the model file cannot be read: {error.strerror}") from None
@@ -107,10 +112,16 @@ class _Reader:
         mantissa, exponent = self.integer(), self.integer()
         if abs(exponent) > 2000:  # dlib's signs for infinity and no number
             raise self.damaged("expected a finite number")
-        return math.ldexp(mantissa, exponent)
+        try:
+            return math.ldexp(mantissa, exponent)
+        except OverflowError:
+            raise self.damaged("expected a number of 64 bits") from None
 
     def word(self) -> str:
-        return self.take(self.integer()).decode("latin-1")
+        length = self.integer()
+        if length > _LONGEST:
+            raise self.damaged("expected a word")
+        return self.take(length).decode("latin-1")
 
     def truth(self) -> bool:
         letter = self.take(1)
@@ -123,7 +134,10 @@ class _Reader:
 
     def tensor(self) -> Tensor:
         self.expect(self.integer(), 2, "version of a tensor")
-        count = math.prod(self.integers(4))
+        sizes = self.integers(4)
+        if min(sizes) < 0:
+            raise self.damaged("expected the sizes of a tensor")
+        count = math.prod(sizes)
         values = np.frombuffer(self.take(4 * count), "<f4").astype(np.float32)
         if not np.isfinite(values).all():
             raise self.damaged("expected finite values in a tensor")

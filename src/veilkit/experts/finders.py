@@ -19,12 +19,16 @@ from torch import Tensor
 from veilkit.errors import MissingExtraError, UnknownNameError
 from veilkit.experts.alignment import WIDE
 from veilkit.experts.base import Detections, Detector, ExpertInfo, check_images
+from veilkit.experts.dlib_faces import DlibDetector
 from veilkit.experts.faces import DETECTORS
+from veilkit.experts.thorough import ThoroughFinder
 from veilkit.experts.yunet import YuNet
 from veilkit.lookup import Lookup, unknown_name
 
 HEAD = (0.25, 0.0, 0.75, 0.22)
 """Left, top, right, bottom of the head of a standing person's crop, as shares of its sides (as the control mask)."""
+_DLIB_DOUBTFUL = -0.75  # the classifier's margin
+_YUNET_CERTAIN, _YUNET_DOUBTFUL = 0.6, 0.3
 _OTHERWISE = (
     "set finder to the path of YuNet's ONNX file (OpenCV's model zoo has it), to whole for aligned crops of faces, "
     "or to head for crops of standing people"
@@ -36,14 +40,16 @@ class FaceSettings:
     """How faces are found in a picture, and what happens where that fails.
 
     finder: `dlib` (extra faces), `whole` (the picture is an aligned crop), `head` (a standing person's crop), another
-    of `faces.DETECTORS`, or the path of YuNet's ONNX file. second: another finder that looks for faces which the
-    first has missed, or `none`. hide: what a face gets that cannot be changed, or that only the second finder saw:
-    `mask` (black) or `pixelate` (4 cells a side). unfound: what a picture gets in which no face was found: `pixelate`
-    (8 cells along its shorter side), or `keep`, which releases it as it is.
+    of `faces.DETECTORS`, or the path of YuNet's ONNX file. second: who looks for faces that the first has missed, and
+    for what may be one, in the picture turned four ways and mirrored beyond its edges: a detector of that table, a
+    path as before, `auto` (the same detector as the first; nobody where that looks at no pixel) or `none`. hide: what
+    a face gets that cannot be changed, or that only the second finder saw, and what may be a face: `mask` (black) or
+    `pixelate` (4 cells a side). unfound: what a picture gets in which no face was found: `pixelate` (8 cells along
+    its shorter side), or `keep`, which releases it as it is, but for what may be a face.
     """
 
     finder: str = "dlib"
-    second: str = "none"
+    second: str = "auto"
     hide: Literal["mask", "pixelate"] = "mask"
     unfound: Literal["pixelate", "keep"] = "pixelate"
 
@@ -103,4 +109,22 @@ def load_finder(name_or_path: str) -> Detector:
         _ = finder.info  # what is missing is told now, and not at the first picture
     except MissingExtraError as error:
         raise error.instead(_OTHERWISE) from None
+    return finder
+
+
+def load_second(name_or_path: str, first: str) -> Detector | None:
+    """The finder that looks again, thoroughly, and tells what may be a face; `first` names the one before it.
+
+    dlib's margin of -0.75 and YuNet's 0.3 were chosen on the scenes of `benchmarks/face_composites.py --others`,
+    whose people are not those of its claims: there most half faces are found, and few other things.
+    """
+    name = first if name_or_path == "auto" else name_or_path
+    if name == "none" or (name_or_path == "auto" and name in FINDERS):
+        return None
+    if name == "yunet" or name.endswith(".onnx"):
+        path = Path(name) if name.endswith(".onnx") else None
+        return ThoroughFinder(YuNet.load(path, threshold=_YUNET_DOUBTFUL), certain=_YUNET_CERTAIN)
+    finder = load_finder(name)
+    if isinstance(finder, DlibDetector):
+        return ThoroughFinder(finder.doubting(_DLIB_DOUBTFUL), certain=0.5)
     return finder

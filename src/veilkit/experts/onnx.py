@@ -14,7 +14,10 @@ from torch import Tensor
 
 from veilkit.errors import CheckpointError, ConfigError, MissingExtraError
 from veilkit.experts.base import Embedder, ExpertInfo, Origin, check_images, refuse_gradient
+from veilkit.experts.onnx_contents import refuse_external_data
 from veilkit.experts.preprocessing import Preprocessing, size_text
+
+MOST_BYTES = 2**31  # protobuf's own limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +47,14 @@ class OnnxModel:
 def open_onnx(path: Path) -> OnnxModel:
     """Open an ONNX file that holds its weights itself; raises CheckpointError with what does not fit."""
     runtime = _onnxruntime()
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise CheckpointError(f"{path}: the model file cannot be read: {error.strerror}") from None
+    data = read_onnx(path)
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # parallel work is split by process
     options.log_severity_level = 4  # what goes wrong is raised, not printed
     try:
-        # From bytes, so that what is run is what is hashed: weights in a second file are not found.
+        # From bytes, so that what is run is what is hashed. As ONNX, since by itself onnxruntime takes a file of its
+        # own format too, in which nobody has looked for other files.
+        options.add_session_config_entry("session.load_model_format", "ONNX")
         session = runtime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's errors share no base class of their own
         raise CheckpointError(
@@ -68,6 +70,24 @@ def open_onnx(path: Path) -> OnnxModel:
         )
     sha256 = hashlib.sha256(data).hexdigest()
     return OnnxModel(session, session.get_inputs()[0].name, outputs[0], batch, size, sha256)
+
+
+def read_onnx(path: Path) -> bytes:
+    """The bytes of an ONNX file that refers to no other file."""
+    try:
+        size = Path(path).stat().st_size
+        if size > MOST_BYTES:
+            raise CheckpointError(f"{Path(path).name}: an ONNX file has at most {MOST_BYTES:,} bytes, not {size:,}")
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"{path}: the model file cannot be read: {error.strerror}") from None
+    refuse_external_data(data, Path(path).name)
+    return data
+
+
+def check_runtime() -> None:
+    """Raise where onnxruntime is not installed."""
+    _onnxruntime()
 
 
 class OnnxEmbedder(Embedder):

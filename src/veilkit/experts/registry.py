@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from safetensors import SafetensorError, safe_open
-
 from veilkit.errors import CheckpointError, ConfigError, UnknownNameError
 from veilkit.experts.base import Embedder, ExpertInfo
 from veilkit.experts.builtin import BUILT_IN
 from veilkit.experts.digest import file_sha256
-from veilkit.experts.onnx import OnnxEmbedder, open_onnx
+from veilkit.experts.onnx import OnnxEmbedder
+from veilkit.experts.onnx_trial import try_onnx
 from veilkit.experts.preprocessing import NORMALISATIONS, Normalisation, Order, Preprocessing
 from veilkit.experts.store import SUFFIXES, Entry, ExpertStore, check_name
 from veilkit.experts.torch_embedder import TorchEmbedder
 from veilkit.experts.trial import try_embedder
 from veilkit.lookup import unknown_name
+from veilkit.safetensors_file import read_metadata
 
 _PICKLED = (".bin", ".ckpt", ".joblib", ".pickle", ".pkl", ".pt", ".pth", ".tar")
 
@@ -93,18 +93,15 @@ def add_expert(file: Path, addition: Addition) -> ExpertInfo:
     _check_request(file, addition)
     if addition.sha256 is not None:
         _check_sha256(file, addition.sha256)
-    embedder = _load_candidate(file, addition)
-    try_embedder(embedder)
-    info = embedder.info
-    assert info.preprocessing is not None  # both loaders give it
+    tried = _tried(file, addition)
     entry = Entry(
         name=addition.name,
         file="weights.onnx" if file.suffix == ".onnx" else "weights.safetensors",
-        sha256=info.sha256,
+        sha256=tried.sha256,
         licence=addition.licence.strip(),
         source=addition.source.strip(),
-        dim=info.dim,
-        preprocessing=info.preprocessing,
+        dim=tried.dim,
+        preprocessing=tried.preprocessing,
         flip=addition.flip,
     )
     ExpertStore().put(entry, file, addition.card)
@@ -188,25 +185,35 @@ def _check_sha256(file: Path, expected: str) -> None:
 
 def _stated_sha256(file: Path) -> str | None:
     try:
-        with safe_open(file, framework="pt") as opened:
-            return (opened.metadata() or {}).get("sha256")
-    except (SafetensorError, OSError, ValueError):
+        return read_metadata(file).get("sha256")
+    except CheckpointError:
         return None
 
 
-def _load_candidate(file: Path, addition: Addition) -> Embedder:
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """What a trial of a model has shown."""
+
+    dim: int
+    sha256: str
+    preprocessing: Preprocessing
+
+
+def _tried(file: Path, addition: Addition) -> _Tried:
     if file.suffix == ".safetensors":
         if addition.size or addition.normalisation or addition.order:
             raise ConfigError(f"{file.name} holds its input size and normalisation itself; leave them out")
-        return TorchEmbedder.load(file, name=addition.name, flip=addition.flip)
+        embedder = TorchEmbedder.load(file, name=addition.name, flip=addition.flip)
+        try_embedder(embedder)
+        assert embedder.info.preprocessing is not None  # a Re-ID network has it
+        return _Tried(embedder.dim, embedder.sha256, embedder.info.preprocessing)
     if addition.normalisation is None:
         raise ConfigError(
             "an ONNX file does not say its normalisation; give one of "
             f"{', '.join(sorted(NORMALISATIONS))} or MEAN,MEAN,MEAN/STD,STD,STD"
         )
-    size = addition.size or open_onnx(file).size
-    if size is None:
-        raise ConfigError(f"{file.name} takes images of any size; give the one it was trained with, like 256x128")
-    mean, std = addition.normalisation
-    preprocessing = Preprocessing(size, mean, std, addition.order or "rgb")
-    return OnnxEmbedder.load(file, preprocessing, name=addition.name, flip=addition.flip)
+    order = addition.order or "rgb"
+    found = try_onnx(
+        file, addition.normalisation, name=addition.name, size=addition.size, order=order, flip=addition.flip
+    )
+    return _Tried(found.dim, found.sha256, Preprocessing(found.size, *addition.normalisation, order))

@@ -15,6 +15,7 @@ from torch import Tensor
 from veilkit.errors import CheckpointError
 from veilkit.experts.base import Detections, Detector, ExpertInfo, check_images, refuse_gradient
 from veilkit.experts.digest import file_sha256
+from veilkit.experts.search_size import LEAST_SIDE
 from veilkit.experts.weights_folder import weights_file
 
 FILE = "yunet.onnx"
@@ -24,7 +25,8 @@ class YuNet(Detector):
     """Eyes, tip of the nose and corners of the mouth, each pair from the left of the picture.
 
     threshold: faces that the network is less sure of are left out. longest: larger pictures are shrunk to this side,
-    as the network misses faces much larger than those it was trained on.
+    as the network misses faces much larger than those it was trained on. In a picture that is then narrower than 8
+    pixels it is not asked.
     """
 
     def __init__(self, path: Path, sha256: str, *, threshold: float = 0.6, longest: int = 640) -> None:
@@ -60,8 +62,10 @@ class YuNet(Detector):
         import cv2  # only who looks for faces has to pay for it
 
         height, width = image.shape[1:]
-        pixels = image.flip(0).permute(1, 2, 0).mul(255).round().clamp(0, 255).byte().contiguous().numpy()
         scale = min(1.0, self._longest / max(height, width))
+        if round(min(height, width) * scale) < LEAST_SIDE:
+            return Detections(torch.zeros(0, 4), torch.zeros(0), torch.zeros(0, 5, 2))
+        pixels = image.flip(0).permute(1, 2, 0).mul(255).round().clamp(0, 255).byte().contiguous().numpy()
         if scale < 1:
             small = max(1, round(width * scale)), max(1, round(height * scale))
             pixels = cv2.resize(pixels, small, interpolation=cv2.INTER_AREA)

@@ -6,9 +6,6 @@ import hashlib
 import io
 import os
 import stat
-import struct
-import warnings
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -16,26 +13,32 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageCms, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from veilkit.errors import RefusedImage
+from veilkit.media.colours import Coding, shown_colours
+from veilkit.media.silence import silent_libraries, silent_terminal
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF")
-_EIGHT_BIT = frozenset(
-    {"1", "L", "LA", "La", "P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK", "YCbCr", "LAB", "HSV"}
-)
-_SIXTEEN_BIT = frozenset({"I;16", "I;16L", "I;16B", "I;16N"})
 _JPEG_PIXELS_PER_BYTE = 512  # Huffman codes take at least one bit for each 8x8 block
-# What Pillow's decoders raise on damaged input, beside OSError and its own.
-_DECODER_ERRORS = (OSError, SyntaxError, ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The largest file (bytes) and picture (pixels) that is read; memory use is about 40 bytes a pixel."""
+    """What is read, and what may be spent on it.
+
+    file_bytes: the largest file. pixels: the largest picture. side: its longest side; OpenCV counts in 16 bits.
+    aspect: how many times the shorter side the longer one may be. A line of pixels shows nobody, but costs some
+    methods as much as a picture that is as high as it is long. seconds: processor time for a picture, and memory:
+    bytes of a worker process (None: 80 % of the machine's). These two count in worker processes alone.
+    """
 
     file_bytes: int = 256 * 2**20
     pixels: int = 50_000_000
+    side: int = 32_767
+    aspect: int = 100
+    seconds: int = 1_800
+    memory: int | None = None
 
 
 def read_bytes(file: Path, limits: Limits) -> bytes:
@@ -64,19 +67,22 @@ def decode(data: bytes, limits: Limits) -> NDArray[np.uint8]:
 
     Raises RefusedImage for whatever cannot be shown to be one whole picture of at most `limits.pixels`.
     """
-    with warnings.catch_warnings(), _pillow_up_to(limits.pixels):
-        warnings.simplefilter("ignore")  # Pillow warns of odd metadata with texts taken from the file
+    with silent_libraries(), _pillow_up_to(limits.pixels):
         try:
             with Image.open(io.BytesIO(data), formats=FORMATS) as image:
                 # A JPEG decoder fills in grey for what is missing: a kilobyte may claim to be 25 million pixels.
                 if image.format == "JPEG" and image.width * image.height > _JPEG_PIXELS_PER_BYTE * len(data):
                     raise RefusedImage("damaged or truncated picture")
                 return _visible_pixels(image, limits)
+        except RefusedImage:
+            raise
         except UnidentifiedImageError:
             raise RefusedImage(f"not a picture in one of the formats {', '.join(FORMATS)}") from None
-        except (Image.DecompressionBombError, MemoryError):
+        except Image.DecompressionBombError:
             raise RefusedImage(f"picture too large: at most {limits.pixels} pixels are read") from None
-        except (*_DECODER_ERRORS, EOFError, struct.error, zlib.error):
+        except MemoryError:
+            raise RefusedImage("there is not enough memory to read it: give it more, or a smaller picture") from None
+        except Exception:  # whatever a decoder raises on damaged input; its words may hold values of the file
             raise RefusedImage("damaged or truncated picture") from None
 
 
@@ -86,23 +92,26 @@ def sha256(data: bytes) -> str:
 
 
 def _visible_pixels(image: Image.Image, limits: Limits) -> NDArray[np.uint8]:
-    width, height = image.size
-    if width * height > limits.pixels:
-        raise RefusedImage(f"picture too large: {width}x{height} pixels, at most {limits.pixels} are read")
+    _check_size(*image.size, limits)
     frames = getattr(image, "n_frames", 1)
     if frames > 1 and image.format != "MPO":  # a JPEG of a phone, with a preview or a second view behind the picture
         raise RefusedImage(f"animated or of several pages ({frames}): split it into single pictures first")
-    profile = image.info.get("icc_profile")
-    with _silence() if image.format == "TIFF" else nullcontext():
+    coding = Coding.of(image)
+    with silent_terminal() if image.format == "TIFF" else nullcontext():
         image.load()
     ImageOps.exif_transpose(image, in_place=True)
-    upright: Image.Image = image
-    if image.mode in _SIXTEEN_BIT:
-        values = np.asarray(image).astype(np.uint16)
-        upright = Image.fromarray((values >> 8).astype(np.uint8))
-    elif image.mode not in _EIGHT_BIT:
-        raise RefusedImage(f"pixels of the kind {image.mode!r} have no known range: convert to 8 or 16 bits first")
-    return np.array(_flat(_in_srgb(upright, profile)), dtype=np.uint8)
+    return shown_colours(image, coding)
+
+
+def _check_size(width: int, height: int, limits: Limits) -> None:
+    """Raise where a picture claims to be larger than the limits: before anything of it is unpacked."""
+    size = f"{width}x{height} pixels"
+    if width * height > limits.pixels:
+        raise RefusedImage(f"picture too large: {size}, at most {limits.pixels} are read")
+    if max(width, height) > limits.side:
+        raise RefusedImage(f"picture too long: {size}, a side of at most {limits.side} is read")
+    if max(width, height) > limits.aspect * min(width, height):
+        raise RefusedImage(f"picture too narrow: {size}, a side is read up to {limits.aspect} times the other")
 
 
 @contextmanager
@@ -114,37 +123,3 @@ def _pillow_up_to(pixels: int) -> Iterator[None]:
         yield
     finally:
         Image.MAX_IMAGE_PIXELS = kept
-
-
-@contextmanager
-def _silence() -> Iterator[None]:
-    """Keep libtiff from writing values of a damaged file to the terminal, which it does past Python."""
-    kept = os.dup(2)
-    with Path(os.devnull).open("wb") as nowhere:
-        os.dup2(nowhere.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-
-
-def _in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
-    """The colours that a viewer would show; a profile that cannot be applied is ignored, as viewers do."""
-    if profile is None or image.mode not in ("RGB", "RGBA", "CMYK", "L"):
-        return image
-    mode = "RGBA" if image.mode == "RGBA" else "RGB"
-    try:
-        source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
-        converted = ImageCms.profileToProfile(image, source, ImageCms.createProfile("sRGB"), outputMode=mode)
-    except (ImageCms.PyCMSError, *_DECODER_ERRORS):
-        return image
-    return image if converted is None else converted
-
-
-def _flat(image: Image.Image) -> Image.Image:
-    """RGB without transparency: what is hidden is gone."""
-    if image.mode not in ("RGBA", "RGBa", "LA", "La", "PA") and "transparency" not in image.info:
-        return image if image.mode == "RGB" else image.convert("RGB")
-    shown = image.convert("RGBA")
-    return Image.alpha_composite(Image.new("RGBA", shown.size, "white"), shown).convert("RGB")

@@ -33,15 +33,24 @@ def to_pixels(image: Tensor) -> NDArray[np.uint8]:
     return whole
 
 
-def encode(pixels: NDArray[np.uint8], image_format: Format) -> bytes:
-    """An image file of HWC uint8 RGB pixels, without metadata."""
+def encode(pixels: NDArray[np.uint8], image_format: Format, *, compressed: bool = True) -> bytes:
+    """An image file of HWC uint8 RGB pixels, without metadata. A PNG that is not compressed is as large as others."""
     buffer = io.BytesIO()
     image = Image.fromarray(pixels)
     if image_format == "png":
-        image.save(buffer, "PNG")
+        image.save(buffer, "PNG", **({} if compressed else {"compress_level": 0}))
     else:
         image.save(buffer, "JPEG", quality=_JPEG_QUALITY, subsampling=0)
     return buffer.getvalue()
+
+
+def too_long(file: Path) -> bool:
+    """Whether a path is longer than the system can open."""
+    try:
+        os.lstat(file)
+    except OSError as error:
+        return error.errno == errno.ENAMETOOLONG
+    return False
 
 
 def write_atomically(target: Path, data: bytes, scratch: Path, *, durable: bool = False) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVa
 
 from torch import Tensor
 
-from veilkit.checkpoint import load_checkpoint, save_checkpoint
-from veilkit.configs import as_dict, digest, with_settings
+from veilkit.checkpoint import load_checkpoint, refuse_tensors, save_checkpoint, understood
+from veilkit.configs import as_dict, digest, from_json, with_settings
 from veilkit.errors import DataError
 from veilkit.lookup import Lookup
 from veilkit.rng import Randomness
@@ -128,8 +128,10 @@ class Method(ABC, Generic[C]):
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read what `save` wrote."""
-        checkpoint = load_checkpoint(path, kind=f"method/{cls.name}")
-        return cls(with_settings(cls.default, checkpoint.config))
+        checkpoint, source = load_checkpoint(path, kind=f"method/{cls.name}"), Path(path).name
+        refuse_tensors(checkpoint.tensors, source)
+        with understood(source):
+            return cls(from_json(cls.default, checkpoint.config))
 
 
 @runtime_checkable

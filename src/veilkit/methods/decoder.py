@@ -11,12 +11,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from veilkit.checkpoint import content_sha256, load_checkpoint, load_weights, save_checkpoint
-from veilkit.configs import with_settings
-from veilkit.errors import CheckpointError
+from veilkit.checkpoint import built, content_sha256, load_checkpoint, save_checkpoint, understood
+from veilkit.configs import from_json, read_facts
+from veilkit.errors import CheckpointError, ConfigError
 from veilkit.networks.pix2pix_unet import Pix2PixConfig, Pix2PixUNet
+from veilkit.networks.reid import check_input_size
 
 DECODER_KIND = "decoder"
+_FACTS = {"generator": dict, "size": tuple[int, int], "method": str, "model": str}
 
 
 class Decoder:
@@ -57,11 +59,15 @@ class Decoder:
             raise CheckpointError(
                 f"{error}; a decoder is the file OUT.decoder.safetensors that `veilkit fit` writes beside the model"
             ) from None
-        config = checkpoint.config
-        generator = Pix2PixUNet(with_settings(Pix2PixConfig(), config["generator"]))
-        load_weights(generator, checkpoint.tensors, Path(path).name)
-        height, width = config["size"]
-        return cls(generator, (height, width), config["method"], config["model"])
+        source = Path(path).name
+        with understood(source):
+            facts = read_facts(checkpoint.config, _FACTS)
+            config = from_json(Pix2PixConfig(), facts["generator"])
+            check_input_size("size", facts["size"])
+            if any(side % 2**config.depth for side in facts["size"]):
+                raise ConfigError(f"size must be multiples of {2**config.depth}, but got {facts['size']}")
+        generator = built(lambda: Pix2PixUNet(config), checkpoint.tensors, source)
+        return cls(generator, facts["size"], facts["method"], facts["model"])
 
     def _config(self) -> dict[str, Any]:
         generator = asdict(self.generator.config)

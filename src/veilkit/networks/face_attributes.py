@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Literal, NamedTuple, cast, get_args
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from veilkit.checkpoint import half_precision, load_checkpoint, load_weights, save_checkpoint
-from veilkit.errors import CheckpointError, ConfigError
+from veilkit.checkpoint import built, half_precision, load_checkpoint, save_checkpoint, understood
+from veilkit.configs import check_lengths, check_range, from_json, read_facts
+from veilkit.errors import ConfigError
 from veilkit.networks.resnet import ResidualBlock
 
 FACE_ATTRIBUTES_KIND = "face-attributes"
@@ -21,6 +22,7 @@ Head = Literal["landmarks", "gaze", "expression"]
 HEADS: tuple[Head, ...] = get_args(Head)
 _DEGREES = 20.0  # a gaze of this many degrees is 1 inside the network
 _EYE, _EYE_BOX = 32, 0.6
+_LONGEST_TAUGHT = 1000  # characters of what taught a head
 _SPREAD = 0.25  # landmarks are about this share of the picture from its middle
 
 
@@ -42,16 +44,18 @@ class FaceAttributesConfig:
     expressions: tuple[str, ...] = ("neutral", "happy", "sad", "surprised", "angry", "disgusted", "fearful")
 
     def __post_init__(self) -> None:
+        check_lengths("widths", self.widths, 8, 4096)
+        check_lengths("blocks", self.blocks, 8, 64)
+        for name in ("stem", "kept", "hidden", "eye"):
+            check_range(name, getattr(self, name), 1, 4096)
+        check_range("side", self.side, 4, 1024)
         step = 2 ** (len(self.widths) + 1)
         if self.side < step or self.side % step:
             raise ConfigError(f"side must be a multiple of {step}, but got {self.side}")
-        if (
-            len(self.blocks) != len(self.widths)
-            or min(*self.widths, *self.blocks, self.kept, self.hidden, self.eye) < 1
-        ):
-            raise ConfigError("widths and blocks must be positive and as many, kept, hidden and eye positive")
-        if len(set(self.expressions)) != len(self.expressions) or len(self.expressions) < 2:
-            raise ConfigError(f"expressions must be two or more different names, but got {self.expressions}")
+        if len(self.blocks) != len(self.widths):
+            raise ConfigError(f"expected as many blocks as widths, but got {self.blocks} and {self.widths}")
+        if len(set(self.expressions)) != len(self.expressions) or not 2 <= len(self.expressions) <= 1024:
+            raise ConfigError(f"expressions must be 2 to 1024 different names, but got {self.expressions[:16]}")
 
     @property
     def cells(self) -> int:
@@ -196,15 +200,10 @@ def save_face_attributes(
 
 def load_face_attributes(path: Path) -> tuple[FaceAttributes, dict[Head, str]]:
     """The network of a model file, in evaluation mode and float32, and what taught each of its heads."""
-    checkpoint = load_checkpoint(path, FACE_ATTRIBUTES_KIND)
-    try:
-        fields: dict[str, Any] = {
-            n: tuple(v) if isinstance(v, list) else v for n, v in checkpoint.config["network"].items()
-        }
-        config = FaceAttributesConfig(**fields)
-        taught = {head: str(checkpoint.config["taught"].get(head, "")) for head in HEADS}
-    except (KeyError, TypeError, AttributeError, ConfigError) as error:
-        raise CheckpointError(f"{path.name}: its config is not understood: {error}") from error
-    network = FaceAttributes(config)
-    load_weights(network, checkpoint.tensors, Path(path).name)
+    checkpoint, source = load_checkpoint(path, FACE_ATTRIBUTES_KIND), Path(path).name
+    with understood(source):
+        facts = read_facts(checkpoint.config, {"network": dict, "taught": dict})
+        config = from_json(FaceAttributesConfig(), facts["network"])
+        taught = {head: str(facts["taught"].get(head, ""))[:_LONGEST_TAUGHT] for head in HEADS}
+    network = built(lambda: FaceAttributes(config), checkpoint.tensors, source)
     return network.eval(), taught

@@ -9,6 +9,7 @@ from typing import Literal, cast
 import torch
 from torch import Tensor, nn
 
+from veilkit.configs import check_range
 from veilkit.errors import ConfigError, DataError
 
 _STD = 0.02  # of all first weights, in pix2pix and in PrivacyReID's released code
@@ -32,8 +33,9 @@ class Pix2PixConfig:
     def __post_init__(self) -> None:
         if self.start not in ("normal", "he"):
             raise ConfigError(f"start must be normal or he, but got {self.start!r}")
-        if min(self.width, self.widest) < 1 or self.depth < 2:
-            raise ConfigError(f"a generator needs positive widths and at least 2 halvings, but got {self}")
+        check_range("width", self.width, 1, 1024)
+        check_range("widest", self.widest, 1, 64)
+        check_range("depth", self.depth, 2, 10)
 
     def channels(self, level: int) -> int:
         """Channels after `level` + 1 halvings."""

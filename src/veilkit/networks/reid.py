@@ -12,14 +12,35 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from veilkit.checkpoint import half_precision, load_checkpoint, load_weights, save_checkpoint
-from veilkit.errors import CheckpointError, ConfigError
+from veilkit.checkpoint import built, half_precision, load_checkpoint, load_weights, save_checkpoint, understood
+from veilkit.configs import check_lengths, check_range, from_json
+from veilkit.errors import ConfigError
 from veilkit.networks.backbones import build_backbone
-from veilkit.networks.pooling import GeM
+
+
+def generalised_mean(maps: Tensor, p: Tensor, floor: float = 1e-6) -> Tensor:
+    """(N, C, H, W) -> (N, C): (mean of x^p)^(1/p) over the map, of values raised to at least `floor`."""
+    return maps.clamp(min=floor).pow(p).mean((2, 3)).pow(1 / p)
+
+
+class GeM(nn.Module):
+    """Generalised-mean pooling with a learned exponent, started at AGW's 3."""
+
+    def __init__(self, p: float = 3.0) -> None:
+        super().__init__()
+        self.p = nn.Parameter(torch.tensor([p]))
+
+    def forward(self, maps: Tensor) -> Tensor:
+        """(N, C, H, W) -> (N, C)."""
+        return generalised_mean(maps, self.p)
+
 
 REID_KIND = "reid"
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
+LEAST_SIDE, MOST_SIDE, MOST_PIXELS = 16, 1024, 512 * 512  # of an input; maps of larger ones take gigabytes
+MOST_BANDS = 64  # in all; each has a head of its own
+MOST_FEATURES, MOST_IDENTITIES = 2**16, 2**24
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +69,44 @@ class ReidNetworkConfig:
     std: tuple[float, float, float] = IMAGENET_STD
 
     def __post_init__(self) -> None:
-        if min(self.size) < 16:
-            raise ConfigError(f"size must be at least 16 x 16, but got {self.size[0]} x {self.size[1]}")
+        check_input_size("size", self.size)
         if self.feature not in ("neck", "pooled"):
             raise ConfigError(f"feature must be neck or pooled, but got {self.feature!r}")
         if self.last_stride not in (1, 2):
             raise ConfigError(f"last_stride must be 1 or 2, but got {self.last_stride}")
-        if not self.bands or min(self.bands) < 1:
-            raise ConfigError(f"bands must name at least one positive count, but got {self.bands}")
-        if min(self.reduced, self.identities, self.cosine, self.projection) < 0:
-            raise ConfigError("reduced, identities, cosine and projection must not be negative")
+        check_bands(self.bands)
+        for name, most in (
+            ("reduced", MOST_FEATURES),
+            ("identities", MOST_IDENTITIES),
+            ("projection", MOST_FEATURES),
+        ):
+            check_range(name, getattr(self, name), 0, most)
+        check_range("cosine", self.cosine, 0, 1e6)
+        for mean, std in zip(self.mean, self.std, strict=True):
+            check_range("mean", mean, -1e6, 1e6)
+            check_range("std", std, 1e-6, 1e6)
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The config of a model file, where tuples are lists."""
-        try:
-            fields: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in values.items()}
-            return cls(**fields)
-        except (TypeError, ConfigError) as error:
-            raise CheckpointError(f"the file's Re-ID config is not understood: {error}") from error
+    def from_dict(cls, values: Mapping[str, Any], source: str = "the file") -> Self:
+        """The config of the model file `source`, where tuples are lists."""
+        with understood(source):
+            return from_json(cls(), values)
+
+
+def check_input_size(name: str, size: tuple[int, int]) -> None:
+    """Raise unless pictures of this (height, width) fit a network and the memory."""
+    if not all(LEAST_SIDE <= side <= MOST_SIDE for side in size) or size[0] * size[1] > MOST_PIXELS:
+        raise ConfigError(
+            f"{name} must be {LEAST_SIDE} to {MOST_SIDE} pixels a side and at most {MOST_PIXELS:,} in all, "
+            f"but got {size[0]} x {size[1]}"
+        )
+
+
+def check_bands(bands: tuple[int, ...]) -> None:
+    """Raise for no bands, and for more than there are rows in a map."""
+    check_lengths("bands", bands, MOST_BANDS, MOST_BANDS)
+    if sum(bands) > MOST_BANDS:
+        raise ConfigError(f"bands must be at most {MOST_BANDS} in all, but got {sum(bands)}")
 
 
 class ReidOutput(NamedTuple):
@@ -179,6 +219,7 @@ def save_reid(path: Path, network: ReidNetwork, *, half: bool = False) -> str:
 def load_reid(path: Path, expected_sha256: str | None = None) -> ReidNetwork:
     """The network of a model file, in evaluation mode and float32, without classifiers."""
     checkpoint = load_checkpoint(path, REID_KIND, expected_sha256)
-    network = ReidNetwork(ReidNetworkConfig.from_dict(checkpoint.config))
-    load_weights(network, checkpoint.tensors, Path(path).name)
+    source = Path(path).name
+    config = ReidNetworkConfig.from_dict(checkpoint.config, source)
+    network = built(lambda: ReidNetwork(config), checkpoint.tensors, source)
     return channels_last(network.eval())

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from veilkit.errors import KeyFileError
 from veilkit.perception.plan import CHECK, Kind
+from veilkit.secret_file import check_private, read_secret
 
 SAME, DIFFERENT = "same", "different"
 _SHARE_OF_CHECKS = 0.8
@@ -76,7 +77,8 @@ def checks_needed(checks: int) -> int:
 def read_study_key(file: Path) -> StudyKey:
     """Read a key file."""
     try:
-        return StudyKey.model_validate_json(file.read_bytes())
+        data, status = read_secret(file)
+        key = StudyKey.model_validate_json(data)
     except FileNotFoundError:
         raise KeyFileError(f"there is no key {file}: name the one that `veilkit study make` wrote") from None
     except OSError as error:
@@ -86,3 +88,5 @@ def read_study_key(file: Path) -> StudyKey:
             f"{file} is not the key of a study ({error.error_count()} wrong fields): "
             "name the key.json that `veilkit study make` wrote"
         ) from None
+    check_private(file, status)
+    return key

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from veilkit.errors import DataError
+from veilkit.metrics import Interval
 from veilkit.perception.answers import Sheet, read_answers
 from veilkit.perception.key import StudyKey, read_study_key
 from veilkit.perception.measures import Table, accuracy, agreement, detection, difference, tabulate
@@ -15,6 +16,85 @@ from veilkit.perception.plan import KINDS, Kind
 from veilkit.perception.scores import Dropped, Row, StudyScores
 from veilkit.rng import Randomness
 from veilkit.text import counted
+
+_KINDS = {"pair": "same or not", "choice": "which of these"}
+_VERDICTS = {
+    "recognised": "recognised, above chance",
+    "not told": "not told from chance",
+    "worse than chance": "below chance",
+    "invalid": "INVALID",
+}
+_HEAD = (
+    "shown",
+    "question",
+    "accuracy (95 %)",
+    "chance",
+    "found",
+    "d' (95 %)",
+    "minus control",
+    "agreement",
+    "median",
+)
+
+
+def study_table(scores: StudyScores) -> str:
+    """Tables and notes."""
+    rows = [_HEAD, *(_cells(row) for row in scores.rows)]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(_HEAD))]
+    lines = [_line(_HEAD, widths), "|" + "|".join("-" * (width + 2) for width in widths) + "|"]
+    lines += [_line(row, widths) for row in rows[1:]]
+    count = counted(len(scores.participants), "participant counts", "participants count")
+    out = len(scores.dropped)
+    told = [f"Study {scores.study}: {count}, {out} {'does' if out == 1 else 'do'} not."]
+    told.append(f"Rule: {scores.rule}.")
+    told += [f"Left out: {each.participant} ({each.right} of {each.checks} checks right)." for each in scores.dropped]
+    lines = [*told, "", *lines, ""]
+    for row in scores.rows:
+        name = f"{row.condition}, {_KINDS[row.kind]}"
+        lines += [f"INVALID: {name}: {each}; a low number proves nothing" for each in row.invalid]
+    for how in dict.fromkeys(row.interval_by for row in scores.rows):
+        where = [f"{row.condition} ({_KINDS[row.kind]})" for row in scores.rows if row.interval_by == how]
+        lines.append(f"Interval: {how}: {'all' if len(where) == len(scores.rows) else ', '.join(where)}")
+    for row in scores.rows:
+        name = f"{row.condition}, {_KINDS[row.kind]}"
+        if row.agreement.why:
+            lines.append(f"Agreement: {name}: not defined, as {row.agreement.why}")
+        if row.own:
+            lines.append(
+                f"Note: {name}: {row.own} of {row.questions} questions showed the picture's very own original"
+            )
+    return "\n".join([*lines, *(f"Note: {note}" for note in scores.notes)]) + "\n"
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    method = f" [{row.method}]" if row.method and row.method != row.condition else ""
+    agreement = "-" if row.agreement.kappa is None else f"{row.agreement.kappa:.2f} ({row.agreement.name})"
+    detection = "-" if row.detection is None else _plain(row.detection.d_prime)
+    return (
+        f"{row.condition}{method}{' (control)' if row.control else ''}",
+        _KINDS[row.kind],
+        f"{100 * row.accuracy.value:.1f} % ({100 * row.accuracy.low:.1f} to {100 * row.accuracy.high:.1f})",
+        f"{100 * row.chance:.0f} %",
+        _VERDICTS[row.against_chance],
+        detection,
+        "-" if row.minus_control is None else _points(row.minus_control),
+        agreement,
+        f"{row.median_seconds:.1f} s",
+    )
+
+
+def _plain(interval: Interval) -> str:
+    return f"{interval.value:.2f} ({interval.low:.2f} to {interval.high:.2f})"
+
+
+def _points(interval: Interval) -> str:
+    return f"{100 * interval.value:+.1f} ({100 * interval.low:+.1f} to {100 * interval.high:+.1f})"
+
+
+def _line(cells: tuple[str, ...], widths: list[int]) -> str:
+    texts = (cell.replace("|", "/").ljust(width) for cell, width in zip(cells, widths, strict=True))
+    return f"| {' | '.join(texts)} |"
+
 
 _FEW = 5  # participants, below which their draws say little
 

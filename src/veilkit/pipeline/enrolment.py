@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from veilkit.datasets.folder import walk
+from veilkit.datasets.folder import Kind, survey, walk
 from veilkit.datasets.labels import labeller
 from veilkit.errors import DataError
 from veilkit.key import Key
 from veilkit.media.writing import SUFFIX
 from veilkit.methods import Synthesiser, bind
-from veilkit.pipeline.ledger import Entry, Ledger
+from veilkit.pipeline.foreign import why_refused
+from veilkit.pipeline.ledger import NEVER_WRITTEN, Entry, Ledger
 from veilkit.pipeline.naming import kept_names, pseudonyms
 from veilkit.pipeline.places import Places
 from veilkit.pipeline.release import Wanted
@@ -28,19 +29,21 @@ def enrol(wanted: Wanted, places: Places, ledger: Ledger, secret: Key) -> int:
 
 def _enrol_source(wanted: Wanted, places: Places, ledger: Ledger, secret: Key) -> int:
     label, suffix, passed_over = labeller(wanted.labels, places.source), SUFFIX[wanted.image_format], 0
+    pictures = (path for path, is_image in walk(places.source) if is_image)
+    name = pseudonyms(secret, suffix) if wanted.names == "pseudonyms" else kept_names(pictures, suffix)
+    check = check_sealed_name if wanted.recipients else str
 
-    def pictures() -> Iterator[str]:
+    def entries() -> Iterator[Entry]:
         nonlocal passed_over
-        for path, is_image in walk(places.source):
-            if is_image:
-                yield path
+        for path, kind in survey(places.source):
+            if kind is Kind.picture:
+                yield Entry(path, check(name(path)), *label(path))
+            elif why_refused(places.source, path):  # a worker will say so, in its turn
+                yield Entry(path, secret.pseudonym(path) + NEVER_WRITTEN)
             else:
                 passed_over += 1
 
-    name = pseudonyms(secret, suffix) if wanted.names == "pseudonyms" else kept_names(pictures(), suffix)
-    passed_over = 0
-    check = check_sealed_name if wanted.recipients else str
-    ledger.enrol(Entry(path, check(name(path)), *label(path)) for path in pictures())
+    ledger.enrol(entries())
     if not ledger.count():
         raise DataError(f"there are no pictures below {places.source}")
     return passed_over

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from veilkit.errors import DestinationError, KeyFileError, UsageError
 from veilkit.pipeline.age import PUBLIC, SECRET, Identity, check_recipient
-from veilkit.secret_file import write_new_secret
+from veilkit.secret_file import check_private, read_secret, write_new_secret
 
 
 def write_identity(file: Path) -> str:
@@ -26,14 +26,16 @@ def write_identity(file: Path) -> str:
 
 
 def read_identities(file: Path) -> tuple[Identity, ...]:
-    """The keys of an identity file, of which any may be tried."""
-    lines = list(_lines(file))
+    """The keys of an identity file, of which any may be tried; others than its owner may not have access to it."""
+    lines, status = _lines(file)
     if not lines or not all(line.startswith(SECRET) for line in lines):
         hint = " (it names recipients, which are public)" if any(line.startswith(PUBLIC) for line in lines) else ""
         raise KeyFileError(
             f"{file} is not an identity file{hint}: expected lines {SECRET}... as `veilkit keygen` writes them"
         )
-    return tuple(Identity.from_text(line) for line in lines)
+    found = tuple(Identity.from_text(line) for line in lines)
+    check_private(file, status)
+    return found
 
 
 def read_recipients(named: Sequence[str | Path]) -> tuple[str, ...]:
@@ -43,7 +45,7 @@ def read_recipients(named: Sequence[str | Path]) -> tuple[str, ...]:
         text = str(each)
         if text.startswith(SECRET):
             raise UsageError("expected a public recipient, but got a secret key: give the age1... that belongs to it")
-        lines = [text] if isinstance(each, str) and text.startswith(PUBLIC) else list(_lines(Path(each)))
+        lines = [text] if isinstance(each, str) and text.startswith(PUBLIC) else _lines(Path(each))[0]
         if any(line.startswith(SECRET) for line in lines):
             raise UsageError(
                 f"{each} holds a secret key, which has no place where pictures are protected: "
@@ -57,17 +59,19 @@ def read_recipients(named: Sequence[str | Path]) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _lines(file: Path) -> Iterator[str]:
-    """The lines of a text file that are neither empty nor comments."""
+def _lines(file: Path) -> tuple[list[str], os.stat_result]:
+    """The lines of a text file that are neither empty nor comments, and the file's status."""
     try:
-        text = file.read_text(encoding="utf-8")
+        data, status = read_secret(file)
+        text = data.decode("utf-8")
     except FileNotFoundError:
         raise KeyFileError(f"there is no file {file}: expected one with age keys, one a line") from None
     except OSError as error:
         raise KeyFileError(f"{file} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise KeyFileError(f"{file} is not text: expected age keys, one a line") from None
-    return (line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("#"))
+    stripped = (line.strip() for line in text.splitlines())
+    return [line for line in stripped if line and not line.startswith("#")], status
 
 
 def _taken(file: Path) -> DestinationError:

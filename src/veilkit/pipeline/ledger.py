@@ -8,17 +8,24 @@ from __future__ import annotations
 import csv
 import fcntl
 import os
+import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias, get_args
 
+from veilkit.csv_cells import safe_cell
 from veilkit.errors import DestinationError
+from veilkit.pipeline.naming import Names, name_fault
+from veilkit.secret_file import check_private
 
 State: TypeAlias = Literal["waiting", "done", "refused"]
+_HASH = re.compile("[0-9a-f]{64}")
 _PAGE = 256  # rows held in memory at once
+NEVER_WRITTEN = ".refused"
+"""Suffix, in the ledger alone, of what is noted only to be refused, so that it takes no picture's name."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -73,7 +80,8 @@ class Ledger:
     def __enter__(self) -> Self:
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._lock = os.open(self.file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            # A link could lead among the pictures.
+            self._lock = os.open(self.file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             raise DestinationError(f"the ledger {self.file} cannot be written: {error.strerror}") from None
         try:
@@ -81,6 +89,9 @@ class Ledger:
         except BlockingIOError:
             os.close(self._lock)
             raise DestinationError("another run is writing this release: wait for it, or stop it first") from None
+        except OSError as error:
+            os.close(self._lock)
+            raise DestinationError(f"the ledger {self.file} cannot be locked: {error.strerror}") from None
         self._db = sqlite3.connect(self.file, isolation_level=None)
         try:
             self._db.execute("PRAGMA journal_mode=WAL")
@@ -90,6 +101,11 @@ class Ledger:
         except sqlite3.DatabaseError:
             self._close()
             raise DestinationError(f"{self.file} is no ledger, or is damaged: move it away to begin anew") from None
+        try:
+            check_private(self.file, os.fstat(self._lock))
+        except BaseException:
+            self._close()
+            raise
         return self
 
     def __exit__(
@@ -131,6 +147,9 @@ class Ledger:
         rows = ((os.fsencode(e.output), os.fsencode(e.source), _blob(e.identity), _blob(e.camera)) for e in entries)
         self._db.execute("BEGIN")
         try:
+            # What was no picture may be one by now, and then needs the name of one.
+            held = (len(NEVER_WRITTEN), NEVER_WRITTEN.encode())
+            self._db.execute("DELETE FROM pictures WHERE substr(output, -?) = ?", held)
             self._db.execute("UPDATE pictures SET present = 0")
             self._db.executemany(
                 "INSERT INTO pictures (output, source, identity, camera) VALUES (?, ?, ?, ?) ON CONFLICT (source) "
@@ -164,18 +183,41 @@ class Ledger:
 
     def entries(self, state: State | None = None, *, present: bool = True) -> Iterator[Entry]:
         """The pictures in the order of their names in the release, a page at a time."""
-        last = b""
+        after, names = "", self._names()
+        last: tuple[Any, ...] = ()
         while True:
             rows = self._db.execute(
-                f"SELECT {_COLUMNS} FROM pictures WHERE output > ? AND present >= ? AND (? IS NULL OR state = ?) "  # noqa: S608
+                f"SELECT {_COLUMNS} FROM pictures WHERE present >= ? AND (? IS NULL OR state = ?) {after}"  # noqa: S608
                 f"ORDER BY output LIMIT {_PAGE}",
-                (last, int(present), state, state),
+                (int(present), state, state, *last),
             ).fetchall()
             for row in rows:
-                last = row[1]
-                yield Entry(*(None if part is None else os.fsdecode(part) for part in row))  # type: ignore[arg-type]
+                # Not on the first page: an altered name may come before any that could be given here.
+                after, last = "AND output > ? ", (row[1],)
+                yield self._entry(row, names)
             if len(rows) < _PAGE:
                 return
+
+    def _names(self) -> Names:
+        return "pseudonyms" if self.about().get("names") == "pseudonyms" else "kept"
+
+    def _entry(self, row: tuple[Any, ...], names: Names) -> Entry:
+        """A row as an entry; whoever altered the file must not choose where pictures are written."""
+        if all(part is None or isinstance(part, bytes | str) for part in row):
+            entry = Entry(*(None if part is None else os.fsdecode(part) for part in row))  # type: ignore[arg-type]
+            if (fault := _fault(entry, names)) is None:
+                return entry
+        else:
+            fault = "a value in it is not text"
+        raise DestinationError(
+            f"the ledger {self.file} was altered by somebody: {fault}. Restore it from a copy, or begin anew with "
+            "another key and an empty folder"
+        )
+
+    def state(self, output: str) -> State | None:
+        """What became of the picture of that name in the release; None for names that the ledger does not know."""
+        row = self._db.execute("SELECT state FROM pictures WHERE output = ?", (os.fsencode(output),)).fetchone()
+        return None if row is None else row[0]
 
     def count(self, state: State | None = None, *, present: bool = True) -> int:
         """How many pictures there are (in that state)."""
@@ -201,6 +243,14 @@ class Ledger:
         )
         return {str(text): int(count) for text, count in self._db.execute(query)}
 
+    def faces(self) -> dict[str, int]:
+        """How many faces a method on faces found, changed and hid, and how many doubtful regions; else empty."""
+        query = (
+            "SELECT key, SUM(value) FROM pictures, json_each(report, '$.counts') "
+            "WHERE present = 1 AND state = 'done' GROUP BY key ORDER BY key"
+        )
+        return {str(name): int(count) for name, count in self._db.execute(query)}
+
     def write_told(self, file: Path) -> None:
         """List the pictures of which something is told, as CSV, for their owner."""
         query = (
@@ -223,12 +273,27 @@ class Ledger:
 
 
 def _write_table(file: Path, head: tuple[str, str], rows: Iterator[tuple[str, str]]) -> None:
-    """A CSV file that only its owner can read."""
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    """A CSV file that only its owner can read. No cell of it is a formula to a spreadsheet: see `csv_cells`."""
+    file.unlink(missing_ok=True)  # its rights may be others, and a link must not be followed
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "w", newline="", encoding="utf-8", errors="surrogateescape") as out:
         writer = csv.writer(out)
         writer.writerow(head)
-        writer.writerows(rows)
+        writer.writerows([safe_cell(text) for text in row] for row in rows)
+
+
+def _fault(entry: Entry, names: Names) -> str | None:
+    """What no run has written; None where nothing is."""
+    if fault := name_fault(entry.output, names):
+        return f"a picture's name in it {fault}"
+    if entry.state not in get_args(State):
+        return "a picture's state in it is none"
+    hashes = (entry.source_sha256, entry.output_sha256, entry.sealed_sha256)
+    if any(value is not None and not _HASH.fullmatch(value) for value in hashes):
+        return "a hash in it is none"
+    if entry.state == "done" and entry.output_sha256 is None:
+        return "a finished picture in it has no hash"
+    return None
 
 
 def _blob(text: str | None) -> bytes | None:

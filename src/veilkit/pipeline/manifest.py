@@ -7,20 +7,27 @@ refused: two releases of the same pictures under the same key are the same, byte
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, NonNegativeInt, StringConstraints, ValidationError
 
-from veilkit.errors import DataError
+from veilkit.errors import DataError, RefusedImage
+from veilkit.media.reading import Limits, read_bytes
 
 MANIFEST = "manifest.json"
 SUMS = "SHA256SUMS"
+_LARGEST = 2**22  # bytes of a manifest, which holds a method's settings
+_LONGEST_LINE = 2**14  # bytes: twice the longest path, each byte of it escaped, and a hash
+_SUM = re.compile(rb"(?P<escaped>\\?)(?P<digest>[0-9a-f]{64})  (?P<name>[^\n\0]+)\n")
 _ESCAPED = {b"n": b"\n", b"r": b"\r", b"\\": b"\\"}
+_ESCAPE = re.compile(rb"\\([nr\\])")
+_WRONG_ESCAPE = re.compile(rb"\A(?:[^\\]|\\[nr\\])*\\(?![nr\\])")
 
 
 class Manifest(BaseModel):
@@ -37,13 +44,13 @@ class Manifest(BaseModel):
     method: str
     config: dict[str, Any]
     expert_sha256: str | None = None
-    key_commitment: str | None = None
+    key_commitment: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")] | None = None
     seed: int | None = None
     reproducible_by: Literal["the key's holder", "anyone"]
     names: Literal["pseudonyms", "kept"]
     image_format: Literal["png", "jpeg"]
     sealed_recipients: int | None = None
-    files: int
+    files: NonNegativeInt
     sums_sha256: str
 
     def text(self) -> str:
@@ -54,15 +61,20 @@ class Manifest(BaseModel):
 def read_manifest(release: Path) -> Manifest | None:
     """The manifest of a release, or None where there is none (another tool made the folder)."""
     file = release / MANIFEST
-    if not file.is_file():
-        return None
     try:
-        return Manifest.model_validate_json(file.read_bytes())
+        if not file.is_file():
+            return None
+        return Manifest.model_validate_json(read_bytes(file, Limits(file_bytes=_LARGEST)))
     except ValidationError as error:
-        raise DataError(
-            f"{file} is not a manifest that this version reads ({error.error_count()} wrong fields): "
-            "take the folder's own, or move it away to treat the folder as any other"
-        ) from None
+        fault = f"{error.error_count()} wrong fields"
+    except RefusedImage as refusal:
+        fault = refusal.reason
+    except OSError as error:
+        fault = error.strerror or "it cannot be read"
+    raise DataError(
+        f"{file} is not a manifest that this version reads ({fault}): "
+        "take the folder's own, or move it away to treat the folder as any other"
+    )
 
 
 def write_sums(file: Path, hashes: Iterable[tuple[str, str]]) -> str:
@@ -79,14 +91,31 @@ def write_sums(file: Path, hashes: Iterable[tuple[str, str]]) -> str:
 
 
 def read_sums(file: Path) -> Iterator[tuple[str, str]]:
-    """The (path, SHA-256) pairs of a file in the format of sha256sum."""
-    with file.open("rb") as lines:
-        for line in lines:
-            escaped = line.startswith(b"\\")
-            digest, _, name = line.rstrip(b"\n").removeprefix(b"\\").partition(b"  ")
-            if escaped:
-                name = re.sub(rb"\\(.)", lambda found: _ESCAPED[found[1]], name)
-            yield os.fsdecode(name), digest.decode()
+    """The (path, SHA-256) pairs of a file as `write_sums` writes it; DataError where a line is none of it.
+
+    Nothing is said of the paths: see `listing.read_listing`.
+    """
+    try:
+        with file.open("rb") as lines:
+            for number in itertools.count(1):
+                line = lines.readline(_LONGEST_LINE)
+                if not line:
+                    return
+                yield _parsed(line, f"{file}, line {number}")
+    except OSError as error:
+        raise DataError(f"{file} cannot be read: {error.strerror}") from None
+
+
+def _parsed(line: bytes, place: str) -> tuple[str, str]:
+    found = _SUM.fullmatch(line)
+    if not found:
+        raise DataError(f"{place}: expected 64 hexadecimal digits, two spaces and a name; fetch the release again")
+    name = found["name"]
+    if found["escaped"]:
+        if _WRONG_ESCAPE.search(name):
+            raise DataError(f"{place}: a backslash stands before no n, r or backslash; fetch the release again")
+        name = _ESCAPE.sub(lambda escape: _ESCAPED[escape[1]], name)
+    return os.fsdecode(name), found["digest"].decode("ascii")
 
 
 def _line(name: bytes, digest: bytes) -> bytes:

@@ -3,17 +3,38 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, TypeAlias
 
 from veilkit.errors import DataError
 from veilkit.key import Key
 from veilkit.pipeline.manifest import MANIFEST, SUMS
+from veilkit.pipeline.paths import path_fault
 
 Names: TypeAlias = Literal["pseudonyms", "kept"]
 SCRATCH = ".veilkit"  # where files of the release are written before they get their names
 RESERVED = frozenset({SCRATCH, MANIFEST, SUMS})
 _LONGEST = 255  # bytes in a file name, on all usual file systems
+_PICTURES = (".png", ".jpg")
+_PSEUDONYM = re.compile(r"[a-z2-7]{26}(/[a-z2-7]{26})?\.(png|jpg)")
+
+
+def name_fault(name: str, names: Names) -> str | None:
+    """Why `name`, which anybody may have written, cannot be that of a picture in a release; None where it can.
+
+    names: "pseudonyms" for the one form that those have, in a person's folder where the pictures are synthetic.
+
+    >>> [name_fault(name, "kept") is None for name in ("a/b.png", "../b.png", "manifest.json", ".veilkit/1.png")]
+    [True, False, False, False]
+    """
+    if fault := path_fault(name):
+        return fault
+    if not name.endswith(_PICTURES) or name.partition("/")[0] in RESERVED:
+        return "is not the name of a picture in a release"
+    if names == "pseudonyms" and not _PSEUDONYM.fullmatch(name):
+        return "is not a pseudonym"
+    return None
 
 
 def pseudonyms(key: Key, suffix: str) -> Callable[[str], str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,23 +34,66 @@ class Places:
         return self.private / f"{stem}.{secret.randomness.tag('ledger', str(self.destination)).hex()[:12]}.ledger"
 
 
+def private_beside(release: Path) -> Path:
+    """The folder of a release's key and ledger, unless told otherwise."""
+    return release.with_name(release.name + ".private")
+
+
 def find_places(
     source: Path, destination: Path, key: str | Path | None, seed: int | None, *, sealing: bool
 ) -> Places:
-    """The places of a run, or an error where one would lie inside another that must not hold it."""
+    """The places of a run, or an error where one would lie inside another that must not hold it.
+
+    Links are followed first, so that none hides where something really is.
+    """
     check_folder(source)
-    source, destination = source.resolve(), destination.resolve()
-    if destination == source or source in destination.parents or destination in source.parents:
+    source, destination = _real(source), _real(destination)
+    if lies_in(destination, source) or lies_in(source, destination):
         raise UsageError(f"source and destination must lie apart, but got {source} and {destination}")
     if key is not None and seed is not None:
         raise UsageError("give a key or a seed, not both")
-    beside = destination.with_name(destination.name + ".private")
-    key_file = None if seed is not None else Path(key).resolve() if key is not None else beside / "key"
-    private = beside if key_file is None else key_file.parent
-    sealed = sealed_beside(destination).resolve()
-    if sealing and any(a in (b, *b.parents) for a, b in ((sealed, source), (source, sealed), (destination, sealed))):
+    beside = _real(private_beside(destination))
+    key_file = None if seed is not None else _real(Path(key)) if key is not None else beside / "key"
+    private = beside if key is None or key_file is None else key_file.parent
+    sealed = _real(sealed_beside(destination))
+    apart = ((sealed, source), (source, sealed), (destination, sealed), (sealed, destination))
+    if sealing and any(lies_in(*pair) for pair in apart):
         raise UsageError(f"sealed originals go to {sealed}, which must lie apart from source and destination")
     for folder in (source, destination, *([sealed] if sealing else [])):
-        if private == folder or folder in private.parents:
-            raise UsageError(f"the key must be kept apart from the pictures, but {private} is in {folder}")
+        for secret in (private, *_folders_of(key, key_file)):
+            if lies_in(secret, folder):
+                raise UsageError(f"the key must be kept apart from the pictures, but {secret} is in {folder}")
+        if key is None and lies_in(folder, private):
+            raise UsageError(f"the key must be kept apart from the pictures, but {folder} is in {private}")
     return Places(source, destination, private, sealed, key_file)
+
+
+def _folders_of(key: str | Path | None, key_file: Path | None) -> Iterator[Path]:
+    """Where the key is, and where it was said to be, in which there may be a link to it only."""
+    if key_file is not None:
+        yield _real(key_file).parent
+    if key is not None:
+        yield _real(Path(key).parent)
+
+
+def lies_in(inner: Path, outer: Path) -> bool:
+    """Whether `inner` is the folder `outer` or below it, by name or by what is on the disk under another name."""
+    above = (inner, *inner.parents)
+    there = _identity(outer)
+    return outer in above or (there is not None and any(_identity(each) == there for each in above))
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Device and number of what is there, the same for all its names (bind mounts, upper and lower case)."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino) if status.st_ino else None
+
+
+def _real(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):  # links that go round in circles
+        raise UsageError(f"{path} cannot be followed to where it leads: is it a link to itself?") from None

@@ -14,6 +14,7 @@ from veilkit.datasets.labels import labeller
 from veilkit.errors import ConfigError, DestinationError, UsageError
 from veilkit.key import Key, read_or_create_key
 from veilkit.media.reading import Limits
+from veilkit.media.shape import Shape
 from veilkit.media.writing import SUFFIX, Format
 from veilkit.methods import METHODS, Item, Method, Synthesiser, bind
 from veilkit.pipeline.engines.local import LocalEngine
@@ -37,6 +38,8 @@ class Outcome:
     missed: protected pictures for which the method missed the limit that it sets itself.
     told: what the method reports that the owner must know (a face that was hidden, a picture without any), and of how
     many pictures; `told_list` is the private list that names them.
+    faces: of a method on faces, how many were `found`, of these `changed` and `hidden`, and how many `doubtful`
+    regions were hidden besides.
     sealed: the folder of sealed originals, if any, and `recipients`, how many keys can open them.
     """
 
@@ -55,6 +58,7 @@ class Outcome:
     recipients: int = 0
     told: Mapping[str, int] = field(default_factory=dict)
     told_list: Path | None = None
+    faces: Mapping[str, int] = field(default_factory=dict)
 
 
 def protect(
@@ -73,6 +77,7 @@ def protect(
     limits: Limits | None = None,
     model: str | Path | None = None,
     seal_to: Sequence[str | Path] = (),
+    shape: Shape | None = None,
 ) -> Outcome:
     """Protect every picture below `source` and write the release to `destination`.
 
@@ -82,6 +87,7 @@ def protect(
     names: "pseudonyms", or "kept" for the pictures' own paths. labels: who is in a picture (see `datasets.labels`).
     workers: processes to work in; 0 works in this one.
     seal_to: age recipients (`age1...`, or files of them) to whom each original is sealed, in `DESTINATION.sealed`.
+    limits: what is read and what may be spent on it. shape: a common size of the pictures and of their files.
 
     A run that was stopped goes on when it is called again; what is done and unchanged is not done again. Pictures
     that cannot be read are refused one by one, and the rest is done.
@@ -94,16 +100,16 @@ def protect(
         raise ConfigError("names must be pseudonyms or kept, image_format png or jpeg, and workers at least 0")
     labeller(labels, places.source)  # before anything is made on disk
     secret, new_key = _secret(places, seed)
-    wanted = Wanted(chosen, image_format, names, labels, recipients)
+    shape = _shape(shape or Shape(), chosen, image_format)
+    wanted = Wanted(chosen, image_format, names, labels, recipients, shape)
     try:
-        with Ledger(places.ledger_file(secret)) as ledger:
-            open_release(wanted, places, ledger)
+        with Ledger(places.ledger_file(secret)) as ledger, open_release(wanted, places, ledger, secret):
             sealed = open_sealed(places.sealed, ledger, recipients)
             passed_over = enrol(wanted, places, ledger, secret)
             (places.destination / MANIFEST).unlink(missing_ok=True)  # it stands only in a finished release
             job = Job(
                 chosen, secret.randomness, places.source, places.destination, places.scratch, image_format,
-                limits or Limits(), sealed,
+                limits or Limits(), sealed, shape,
             )  # fmt: skip
             _work(job, ledger, workers)
             if sealed is not None:
@@ -130,6 +136,7 @@ def protect(
                 len(recipients),
                 told,
                 told_list if told else None,
+                ledger.faces(),
             )
     except OSError as error:
         raise DestinationError(f"the run cannot go on: {error.strerror}") from None
@@ -157,6 +164,15 @@ def _method(
             f"{method} must learn before it protects: `veilkit fit {method} DATA --out FILE` and --model"
         )
     return kind.load(Path(model)).reconfigured(preset, settings)
+
+
+def _shape(shape: Shape, method: Method[Any], image_format: Format) -> Shape:
+    """The shape, unless it does not go with the method or the format."""
+    if shape.size is not None and isinstance(method, Synthesiser):
+        raise UsageError(f"{method.name} makes pictures of one size anyway: leave the size out")
+    if shape.even_files and image_format != "png":
+        raise UsageError("only PNG files can be made alike in size: leave that out, or choose png")
+    return shape
 
 
 def _secret(places: Places, seed: int | None) -> tuple[Key, bool]:

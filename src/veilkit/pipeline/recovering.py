@@ -22,6 +22,7 @@ from veilkit.pipeline.recovery_folders import (
     SCRATCH,
     Recovered,
     check_places,
+    check_sealed_listing,
     finished_manifest,
     scratch_folder,
     wanted_pictures,
@@ -84,10 +85,11 @@ def recover(
     """Restore the originals of the release `protected`, byte for byte, under their own paths in `destination`.
 
     identity: a file with a secret key of one of the recipients. sealed: the folder of sealed originals, by default
-    `PROTECTED.sealed`. only: names of pictures in the release; by default all. log: where a line for each picture is
-    appended, by default `DESTINATION.access.jsonl`. key: the release's key; with it, sealed files that were not made
-    under that key are refused. model: in place of an identity, the decoder that was trained with the release's
-    method; its pictures are like the originals, but not the same, and have the names of the release.
+    `PROTECTED.sealed`. only: names of pictures in the release or, with its ledger at hand (in `PROTECTED.private`, or
+    beside `key`), those of originals or patterns such as "patient 003/*"; by default all. log: where a line for each
+    picture is appended, by default `DESTINATION.access.jsonl`. key: the release's key; with it, sealed files that
+    were not made under that key are refused. model: in place of an identity, the decoder that was trained with the
+    release's method; its pictures are like the originals, but not the same, and have the names of the release.
 
     Where anything is wrong with one of them, nothing is written. A recovery that was stopped goes on when it is
     called again; files that are there are never overwritten.
@@ -109,10 +111,12 @@ def recover(
     assert identity is not None
     check_places((folder, sealed_folder), target, log_file)
     manifest = finished_manifest(folder)
-    wanted = wanted_pictures(folder, manifest, only)
+    wanted = wanted_pictures(folder, manifest, only, None if key is None else Path(key).resolve().parent)
     if not sealed_folder.is_dir():
         told = "its manifest says that none were sealed" if not manifest.sealed_recipients else "name it (--sealed)"
         raise DataError(f"expected sealed originals in {sealed_folder}, but there is no such folder: {told}")
+    if not only:
+        check_sealed_listing(sealed_folder, wanted)
     release = _Release(folder, sealed_folder, read_identities(Path(identity)), _key(key, manifest))
     with AccessLog(log_file, manifest.sums_sha256) as access:
         steps = _checked(release, wanted, target, access)

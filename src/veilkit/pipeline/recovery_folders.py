@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from veilkit.errors import DataError, DestinationError, SealError, UsageError
-from veilkit.media.reading import sha256
+from veilkit.errors import DataError, DestinationError, UsageError
+from veilkit.pipeline.listing import listed_pictures
 from veilkit.pipeline.manifest import MANIFEST, SUMS, Manifest, read_manifest, read_sums
-from veilkit.pipeline.sealing import check_path
+from veilkit.pipeline.places import private_beside
+from veilkit.pipeline.sealing import SEALED_SUFFIX
+from veilkit.pipeline.selection import selected
 
 SCRATCH = ".veilkit-recover"  # where an original is written before it gets its name
 
@@ -40,34 +42,40 @@ def check_places(sources: Sequence[Path], target: Path, log: Path) -> None:
 
 
 def finished_manifest(folder: Path) -> Manifest:
-    """The manifest of a release that is finished and whole."""
+    """The manifest of a release that is finished."""
     manifest = read_manifest(folder)
     if manifest is None:
         raise DataError(
             f"{folder} has no {MANIFEST}, so it is no finished release: run the same `veilkit protect` again"
         )
-    try:
-        if sha256((folder / SUMS).read_bytes()) == manifest.sums_sha256:
-            return manifest
-    except OSError as error:
-        raise DataError(f"{folder / SUMS} cannot be read: {error.strerror}") from None
-    raise DataError(f"{folder / SUMS} is not the one that {MANIFEST} names: fetch the release again")
+    return manifest
 
 
-def wanted_pictures(folder: Path, manifest: Manifest, only: Sequence[str]) -> dict[str, str]:
-    """The pictures to restore and their hashes: those named in `only`, or all."""
-    pictures = dict(read_sums(folder / SUMS))
-    for picture in pictures:
-        try:
-            check_path(picture)
-        except SealError:
-            raise DataError(f"{folder / SUMS} names {picture!r}, which is no file below the folder") from None
-    if unknown := [name for name in only if name not in pictures]:
-        raise UsageError(
-            f"the release has no picture {unknown[0]!r}: names are those in its {SUMS}, "
-            f"which has {manifest.files}, such as {next(iter(pictures), None)!r}"
+def wanted_pictures(
+    folder: Path, manifest: Manifest, only: Sequence[str], private: Path | None = None
+) -> dict[str, str]:
+    """The pictures to restore and their hashes: those named in `only` (see `selection`), or all.
+
+    private: the folder of the release's ledger, by default the one beside it.
+    """
+    pictures = listed_pictures(folder, manifest)
+    if not pictures:
+        raise DataError(f"{folder / SUMS} lists no picture, so there is nothing to restore: fetch the release again")
+    if not only:
+        return pictures
+    return {name: pictures[name] for name in selected(only, pictures, private or private_beside(folder))}
+
+
+def check_sealed_listing(sealed: Path, pictures: Mapping[str, str]) -> None:
+    """Raise where the sealed folder lists originals of pictures that the release does not: some would be left out."""
+    if not (sealed / SUMS).is_file():
+        return
+    lost = sum(name.removesuffix(SEALED_SUFFIX) not in pictures for name, _ in read_sums(sealed / SUMS))
+    if lost:
+        raise DataError(
+            f"{sealed} holds {lost} originals of pictures that the release does not list: fetch both again, or name "
+            "what is to be restored (--only)"
         )
-    return {name: pictures[name] for name in dict.fromkeys(only)} if only else pictures
 
 
 @contextmanager
@@ -85,6 +93,8 @@ def scratch_folder(target: Path) -> Iterator[Path]:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise DestinationError(f"another recovery is writing to {target}: wait for it, or stop it") from None
+        except OSError as error:
+            raise DestinationError(f"{target} cannot be locked: {error.strerror}") from None
         try:
             _empty(scratch)
             yield scratch

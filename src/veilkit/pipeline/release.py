@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from veilkit.configs import differing
-from veilkit.errors import DestinationError
+from veilkit.datasets.soft_labels import SOFT_LABELS
+from veilkit.errors import DataError, DestinationError
 from veilkit.key import Key
+from veilkit.media.shape import Shape
 from veilkit.media.writing import Format, write_atomically
 from veilkit.methods import Method, Synthesiser
 from veilkit.pipeline.ledger import Ledger
-from veilkit.pipeline.manifest import MANIFEST, SUMS, Manifest, write_sums
+from veilkit.pipeline.manifest import MANIFEST, SUMS, Manifest, read_manifest, write_sums
 from veilkit.pipeline.naming import Names
 from veilkit.pipeline.places import Places
+from veilkit.pipeline.release_lock import clear_scratch, release_lock
 from veilkit.pipeline.sealed import check_sealed
 from veilkit.pipeline.synthesis import write_soft_labels
+from veilkit.pipeline.unlisted import refuse_unlisted
 from veilkit.version import __version__
 
 
@@ -33,36 +39,96 @@ class Wanted:
     names: Names
     labels: str
     recipients: tuple[str, ...]
+    shape: Shape = field(default_factory=Shape)
 
 
-def open_release(wanted: Wanted, places: Places, ledger: Ledger) -> None:
-    """Make the destination ready, or refuse it where it holds something else than this release."""
+@contextmanager
+def open_release(wanted: Wanted, places: Places, ledger: Ledger, secret: Key) -> Iterator[None]:
+    """Hold the destination, made ready, or refuse it where it holds something else than this release."""
     facts = {
         "method": wanted.method.fingerprint(),
-        "format": wanted.image_format,
+        "format": f"{wanted.image_format}{wanted.shape}",
         "names": wanted.names,
         "source": str(places.source),
     }
     before = {name: value for name, value in ledger.about().items() if name in facts}
+    check = partial(_refuse_others, wanted, places, ledger, secret, before, facts)
+    with _writing_to(places.destination):
+        if not os.path.lexists(places.scratch):  # a folder of somebody else's is not even locked
+            check()
+    with release_lock(places.scratch):
+        with _writing_to(places.destination):
+            check()
+            check_sealed(places.sealed, ledger, wanted.recipients, same=before == facts)
+            if before != facts:
+                ledger.clear()
+            # before anything is in the folder: a kill in between must not block a resume
+            ledger.describe(**facts, settings=json.dumps(wanted.method.public_config()))
+            clear_scratch(places.scratch)
+        yield
+
+
+@contextmanager
+def _writing_to(destination: Path) -> Iterator[None]:
     try:
-        held = set(places.destination.iterdir()) if places.destination.exists() else set()
-        empty = held <= {places.scratch}
-        if not empty and before != facts:
-            what = f"a release with {_others(ledger.about(), facts, wanted)}" if before else (
-                "files that are not of this release"
-            )  # fmt: skip
-            raise DestinationError(f"{places.destination} holds {what}: choose a new or empty folder")
-        check_sealed(places.sealed, ledger, wanted.recipients, same=before == facts)
-        if before != facts:
-            ledger.clear()
-        ledger.describe(
-            **facts, settings=json.dumps(wanted.method.public_config())
-        )  # before anything is in the folder: a kill in between must not block a resume
-        places.scratch.mkdir(parents=True, exist_ok=True)
-        for leftover in places.scratch.iterdir():
-            leftover.unlink(missing_ok=True)
+        yield
     except OSError as error:
-        raise DestinationError(f"{places.destination} cannot be written: {error.strerror}") from None
+        raise DestinationError(f"{destination} cannot be written: {error.strerror}") from None
+
+
+def _refuse_others(
+    wanted: Wanted, places: Places, ledger: Ledger, secret: Key, before: Mapping[str, str], facts: Mapping[str, str]
+) -> None:
+    """Raise where the folder holds anything but what a run with this key and these settings has begun."""
+    if not places.destination.exists() or all(path == places.scratch for path in places.destination.iterdir()):
+        return
+    if before != facts:
+        what = "files that are not of this release"
+        if before:
+            what = f"a release with {_others(ledger.about(), facts, wanted)}"
+        raise DestinationError(f"{places.destination} holds {what}: choose a new or empty folder")
+    own = _own_files(wanted)
+    refuse_unlisted(places.destination, lambda path: path in own or ledger.state(path) is not None, finished=False)
+    with suppress(DataError):  # one that was damaged is written again
+        manifest = read_manifest(places.destination)
+        if manifest is not None and (manifest.key_commitment, manifest.seed) != _public(secret):
+            raise DestinationError(
+                f"{places.destination} holds a release that was finished with another key, under the names of this "
+                "one: choose a new or empty folder"
+            )
+
+
+def _refuse_unlisted_pictures(wanted: Wanted, places: Places, ledger: Ledger) -> None:
+    """Raise where the folder holds what the release is not going to list."""
+    own = _own_files(wanted)
+
+    def belongs(path: str) -> bool:
+        state = ledger.state(path)
+        if state == "waiting":  # a run was killed when it had written it, and its original is gone since
+            _remove(places.destination, path)
+        return state in ("done", "waiting") or path in own
+
+    refuse_unlisted(places.destination, belongs, finished=True)
+
+
+def _remove(release: Path, path: str) -> None:
+    """Remove a file, and the folders that are empty without it."""
+    (release / path).unlink()
+    with suppress(OSError):
+        for folder in (release / path).parents:
+            if folder == release:
+                return
+            folder.rmdir()
+
+
+def _own_files(wanted: Wanted) -> frozenset[str]:
+    """The files of a release that are no pictures."""
+    return frozenset({MANIFEST, SUMS} | ({SOFT_LABELS} if isinstance(wanted.method, Synthesiser) else set()))
+
+
+def _public(secret: Key) -> tuple[str | None, int | None]:
+    """What a manifest says of the key: its commitment, or the seed in its place."""
+    return (secret.commitment(), None) if secret.seed is None else (None, secret.seed)
 
 
 def _others(about: Mapping[str, str], facts: Mapping[str, str], wanted: Wanted) -> str:
@@ -88,10 +154,12 @@ def _others(about: Mapping[str, str], facts: Mapping[str, str], wanted: Wanted) 
 def close_release(wanted: Wanted, places: Places, ledger: Ledger, secret: Key) -> None:
     """Write hashes and manifest; from here on the release is finished."""
     method = wanted.method
+    commitment, seed = _public(secret)
     done: Iterable[tuple[str, str]] = (
         (entry.output, entry.output_sha256 or "") for entry in ledger.entries("done", present=False)
     )
-    try:
+    with _writing_to(places.destination):
+        _refuse_unlisted_pictures(wanted, places, ledger)
         if isinstance(method, Synthesiser):
             labels = write_soft_labels(method, ledger, secret, wanted.names, places.destination, places.scratch)
             done = chain(done, [labels])
@@ -103,8 +171,8 @@ def close_release(wanted: Wanted, places: Places, ledger: Ledger, secret: Key) -
             method=method.name,
             config=method.public_config(),
             expert_sha256=method.expert_sha256,
-            key_commitment=secret.commitment() if secret.seed is None else None,
-            seed=secret.seed,
+            key_commitment=commitment,
+            seed=seed,
             reproducible_by="the key's holder" if secret.seed is None else "anyone",
             names=wanted.names,
             image_format=wanted.image_format,
@@ -114,6 +182,4 @@ def close_release(wanted: Wanted, places: Places, ledger: Ledger, secret: Key) -
         )
         os.sync()  # a power cut must not leave a manifest over pictures that the disk does not have yet
         write_atomically(places.destination / MANIFEST, manifest.text().encode(), places.scratch, durable=True)
-        shutil.rmtree(places.scratch)
-    except OSError as error:
-        raise DestinationError(f"{places.destination} cannot be written: {error.strerror}") from None
+        clear_scratch(places.scratch)

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import hmac
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 
 from veilkit.errors import SealError
 from veilkit.media.reading import sha256
 from veilkit.pipeline.age import Identity, decrypt, encrypt
+from veilkit.pipeline.paths import path_fault
 from veilkit.rng import Randomness
 
 MAGIC = b"veilkit-sealed-original-1\n"
 SEALED_SUFFIX = ".age"
-_LONGEST_NAME, _LONGEST_PATH = 255, 4095  # bytes, on all usual file systems
 _LONGEST_LINE = 2**17  # two paths of that length, every byte of them escaped
 
 
@@ -96,15 +95,8 @@ def unseal(sealed: bytes, identities: Sequence[Identity]) -> Unsealed:
 
 def check_path(path: str) -> None:
     """Raise unless `path` is relative, in its simplest form, and leads below the folder that it is joined to."""
-    try:
-        data = os.fsencode(path)
-    except UnicodeEncodeError:
-        data = b""
-    parts = data.split(b"/")
-    if any(part in (b"", b".", b"..") or len(part) > _LONGEST_NAME for part in parts) or b"\0" in data:
-        raise SealError("the path that it names leads out of the folder, or is none: whoever made it means harm")
-    if len(data) > _LONGEST_PATH:
-        raise SealError(f"the path that it names is too long: {len(data)} bytes, at most {_LONGEST_PATH}")
+    if fault := path_fault(path):
+        raise SealError(f"the path that it names {fault}: whoever made it means harm")
 
 
 def _parse(line: bytes) -> Binding:

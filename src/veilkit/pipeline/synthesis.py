@@ -22,7 +22,8 @@ from veilkit.media.reading import Limits, decode, read_bytes, sha256
 from veilkit.media.writing import write_atomically
 from veilkit.methods import METHODS, Synthesiser
 from veilkit.pipeline.ledger import Entry, Ledger
-from veilkit.pipeline.manifest import SUMS, Manifest, read_sums
+from veilkit.pipeline.listing import read_listing
+from veilkit.pipeline.manifest import SUMS, Manifest
 from veilkit.pipeline.naming import RESERVED, Names
 from veilkit.pipeline.work import Task
 from veilkit.progress import Progress
@@ -75,12 +76,15 @@ def grouped_tasks(ledger: Ledger) -> Iterator[Task]:
         yield Task(tuple(entry for _, entry in sorted(members, key=lambda each: each[0])))
 
 
-def _kept_labels(made: Mapping[str, str], destination: Path) -> str | None:
+def _kept_labels(made: Mapping[str, str], destination: Path, names: Names) -> str | None:
     """The SHA-256 of the labels that are there, if the release was finished with just these pictures and labels."""
     sums, labels = destination / SUMS, destination / SOFT_LABELS
     if not sums.is_file() or not labels.is_file():
         return None
-    held = dict(read_sums(sums))
+    try:
+        held = read_listing(destination, names)
+    except DataError:  # altered: they are made again
+        return None
     kept = held.pop(SOFT_LABELS, None)
     return kept if held == made and sha256(labels.read_bytes()) == kept else None
 
@@ -93,7 +97,7 @@ def write_soft_labels(
     Where the release was finished before with just these pictures, its labels are kept.
     """
     made = {entry.output: entry.output_sha256 or "" for entry in ledger.entries("done", present=False)}
-    if kept := _kept_labels(made, destination):
+    if kept := _kept_labels(made, destination, names):
         return SOFT_LABELS, kept
     files = list(made)
     parts: list[NDArray[np.float32]] = []

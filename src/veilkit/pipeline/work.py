@@ -8,7 +8,7 @@ import json
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,13 @@ from numpy.typing import NDArray
 
 from veilkit.errors import DataError, DestinationError, RefusedImage, VeilkitError
 from veilkit.media.reading import Limits, decode, read_bytes, sha256
-from veilkit.media.writing import Format, encode, to_pixels, write_atomically
+from veilkit.media.shape import Shape, resized
+from veilkit.media.writing import Format, encode, to_pixels, too_long, write_atomically
 from veilkit.methods import Method, Synthesiser, bind
-from veilkit.pipeline.ledger import Entry
+from veilkit.pipeline.foreign import why_refused
+from veilkit.pipeline.ledger import NEVER_WRITTEN, Entry
 from veilkit.pipeline.sealed import SealedFolder
+from veilkit.pipeline.sealing import SEALED_SUFFIX
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch, Release
 
@@ -43,6 +46,7 @@ class Job:
     image_format: Format
     limits: Limits
     sealed: SealedFolder | None = None
+    shape: Shape = field(default_factory=Shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,7 @@ class Worker:
         refused: list[Entry] = []
         for entry in task.entries:
             try:
-                data = read_bytes(self.job.source / entry.source, self.job.limits)
+                data = self._bytes(entry)
                 read.append((dataclasses.replace(entry, source_sha256=sha256(data), reason=None), data))
             except RefusedImage as refusal:
                 refused.append(refused_entry(entry, refusal.reason))
@@ -96,7 +100,7 @@ class Worker:
         decoded: list[tuple[Entry, NDArray[np.uint8]]] = []
         for entry, data in read:
             try:
-                decoded.append((entry, decode(data, self.job.limits)))
+                decoded.append((entry, self._pixels(data)))
             except RefusedImage as refusal:
                 refused.append(refused_entry(entry, refusal.reason))
         if task.check:
@@ -123,13 +127,27 @@ class Worker:
     def _read(self, entry: Entry) -> tuple[Entry, NDArray[np.uint8] | None]:
         """The entry with its source's hash, and its pixels; None where the release holds it, or it is refused."""
         try:
-            data = read_bytes(self.job.source / entry.source, self.job.limits)
+            data = self._bytes(entry)
             entry = dataclasses.replace(entry, source_sha256=sha256(data), reason=None)
             if self._is_kept(entry, self._recipes([entry])[0]):
                 return self._kept(entry, data), None
-            return entry, decode(data, self.job.limits)
+            return entry, self._pixels(data)
         except RefusedImage as refusal:
             return refused_entry(entry, refusal.reason), None
+
+    def _bytes(self, entry: Entry) -> bytes:
+        """The picture's file; raises for what is enrolled only to be refused (see `enrolment`)."""
+        if reason := why_refused(self.job.source, entry.source):
+            raise RefusedImage(reason)
+        if entry.output.endswith(NEVER_WRITTEN):
+            raise RefusedImage("it changed while it was being protected: run the same command again")
+        return read_bytes(self.job.source / entry.source, self.job.limits)
+
+    def _pixels(self, data: bytes) -> NDArray[np.uint8]:
+        return self.job.shape.fitted(decode(data, self.job.limits))
+
+    def _encoded(self, image: torch.Tensor) -> bytes:
+        return encode(to_pixels(image), self.job.image_format, compressed=not self.job.shape.even_files)
 
     def _protect_each(self, held: list[tuple[Entry, NDArray[np.uint8]]]) -> list[Entry]:
         """Protect pictures by themselves, each in its own size. Empties `held`."""
@@ -182,7 +200,7 @@ class Worker:
         assert images is not None
         done = []
         for entry, image, recipe in zip(entries, images, recipes, strict=True):
-            data = encode(to_pixels(image), self.job.image_format)
+            data = self._encoded(image)
             write_atomically(self.job.destination / entry.output, data, self.job.scratch)
             done.append(
                 dataclasses.replace(entry, state="done", recipe=recipe, output_sha256=sha256(data), reason=None)
@@ -193,7 +211,7 @@ class Worker:
         """For each picture a hash of all that its result depends on, except for the key."""
         names = [item_name(entry.source, entry.source_sha256 or "") for entry in entries]
         sources = ["\0\0".join(names)] * len(names) if self.job.method.mixes else names
-        head = f"{self.job.method.fingerprint()} {self.job.image_format}\0\0"
+        head = f"{self.job.method.fingerprint()} {self.job.image_format}{self.job.shape}\0\0"
         return [sha256((head + source).encode("utf-8", "surrogateescape")) for source in sources]
 
     def _is_kept(self, entry: Entry, recipe: str) -> bool:
@@ -256,11 +274,12 @@ class Worker:
         recipes, done = self._recipes(entries), []
         for place, (image, index) in enumerate(zip(release.images, release.source_index, strict=True)):
             try:
+                self._check_reach(entries[index])
                 original = self._original(entries[index]) if self.job.sealed is not None else b""
             except RefusedImage as refusal:
                 done.append(refused_entry(entries[index], refusal.reason))
                 continue
-            data = encode(to_pixels(image), self.job.image_format)
+            data = self._encoded(image)
             write_atomically(self.job.destination / entries[index].output, data, self.job.scratch)
             entry = dataclasses.replace(
                 entries[index],
@@ -275,6 +294,14 @@ class Worker:
                 entry = self.job.sealed.add(entry, original, self.job.randomness)
             done.append(entry)
         return done
+
+    def _check_reach(self, entry: Entry) -> None:
+        """Raise where a kept name makes a path that is longer below the release than the system can open."""
+        sealed = [] if self.job.sealed is None else [self.job.sealed.folder / (entry.output + SEALED_SUFFIX)]
+        if any(too_long(file) for file in (self.job.destination / entry.output, *sealed)):
+            raise RefusedImage(
+                "its path would be too long in the release: choose a shorter folder, or names that are pseudonyms"
+            )
 
     def _original(self, entry: Entry) -> bytes:
         """The bytes that were protected, read again: to hold those of all pictures at work would take memory."""
@@ -293,18 +320,8 @@ def _batch(decoded: list[tuple[Entry, NDArray[np.uint8]]], height: int, width: i
     """The pictures as float32 NCHW in [0, 1]. Empties `decoded`: a large picture is not held twice."""
     images = torch.empty(len(decoded), 3, height, width)
     for index in reversed(range(len(decoded))):
-        pixels = torch.from_numpy(_resized(decoded.pop()[1], height, width))
+        pixels = torch.from_numpy(resized(decoded.pop()[1], height, width))
         for channel in range(3):  # all at once would need a copy
             images[index, channel].copy_(pixels[:, :, channel])
         del pixels
     return images.div_(255)
-
-
-def _resized(pixels: NDArray[np.uint8], height: int, width: int) -> NDArray[np.uint8]:
-    if pixels.shape[:2] == (height, width):
-        return pixels
-    import cv2  # only groups of unequal sizes have to pay for it
-
-    cv2.setNumThreads(1)
-    interpolation = cv2.INTER_AREA if pixels.shape[0] > height else cv2.INTER_LINEAR
-    return np.asarray(cv2.resize(pixels, (width, height), interpolation=interpolation), dtype=np.uint8)

@@ -18,12 +18,123 @@ from torch import Tensor
 
 from veilkit.datasets.augment import AugmentConfig, augment
 from veilkit.errors import ConfigError
+from veilkit.experts.alignment import ARCFACE, moved, warp
 from veilkit.networks.face_attributes import Attributes, FaceAttributes, FaceAttributesConfig, save_face_attributes
 from veilkit.rng import Randomness
-from veilkit.training.face_crops import CropConfig, random_crops
 from veilkit.training.face_examples import UNKNOWN, FaceExamples
 from veilkit.training.fitting import FitConfig, fit_network, seeded
 from veilkit.training.generated_faces import LABELS
+
+_PAIRS = (
+    *((left, 16 - left) for left in range(8)),  # the outline
+    *((17 + place, 26 - place) for place in range(5)),  # brows
+    *((31, 35), (32, 34)),  # the base of the nose
+    *((36, 45), (37, 44), (38, 43), (39, 42), (40, 47), (41, 46)),  # eyes
+    *((48, 54), (49, 53), (50, 52), (55, 59), (56, 58)),  # outer edge of the lips
+    *((60, 64), (61, 63), (65, 67)),  # inner edge
+)
+
+
+def _mirrored() -> tuple[int, ...]:
+    order = list(range(68))
+    for left, right in _PAIRS:
+        order[left], order[right] = right, left
+    return tuple(order)
+
+
+MIRRORED = _mirrored()
+"""Which of the 68 points is where each one is, in the mirror."""
+
+
+@dataclass(frozen=True, slots=True)
+class CropConfig:
+    """Around the template of ArcFace, whose eyes are 31 % of the width apart and 46 % below the top.
+
+    zoom: least and most. right, down: least and most shift, as shares of the side. turn: most degrees to either side.
+    mirror: probability. coarse: probability of a picture of half the resolution. noise: largest deviation, in [0, 1].
+    """
+
+    zoom: tuple[float, float] = (0.65, 1.15)
+    right: tuple[float, float] = (-0.08, 0.08)
+    down: tuple[float, float] = (-0.2, 0.08)
+    turn: float = 12.0
+    mirror: float = 0.5
+    coarse: float = 0.3
+    noise: float = 0.05
+
+    def __post_init__(self) -> None:
+        if not 0 < self.zoom[0] <= self.zoom[1] or self.turn < 0:
+            raise ConfigError(f"zoom must be positive and turn not negative, but got {self.zoom} and {self.turn}")
+
+
+def plain_matrix(landmarks: Tensor, side: int) -> Tensor:
+    """(N, 68, 2) -> (N, 2, 3) of a crop that shows the whole face: ArcFace's at 0.8 of its size, a little higher."""
+    middle = landmarks.new_tensor([[0.5, 0.45]]).expand(len(landmarks), 2)
+    ones = landmarks.new_ones(len(landmarks))
+    return _placed(ARCFACE.matrix(landmarks, side), 0.8 * ones, 0 * ones, middle, side)
+
+
+def drawn_matrix(landmarks: Tensor, side: int, config: CropConfig, generator: np.random.Generator) -> Tensor:
+    """(N, 68, 2) -> (N, 2, 3) of crops at random, without mirrors."""
+    count = len(landmarks)
+    zoom = torch.from_numpy(generator.uniform(*config.zoom, count)).float()
+    turn = torch.from_numpy(generator.uniform(-config.turn, config.turn, count)).float()
+    right, down = (torch.from_numpy(generator.uniform(*span, count)).float() for span in (config.right, config.down))
+    middle = torch.stack([0.5 + right, 0.55 + down], 1)
+    return _placed(ARCFACE.matrix(landmarks, side), zoom, turn, middle, side)
+
+
+def _placed(matrix: Tensor, zoom: Tensor, turn: Tensor, middle: Tensor, side: int) -> Tensor:
+    """A further zoom and turn (degrees) about the template's face, whose middle goes to `middle` (N, 2) in shares."""
+    radians = turn * (math.pi / 180)
+    cos, sin = zoom * radians.cos(), zoom * radians.sin()
+    more = torch.stack([torch.stack([cos, -sin], -1), torch.stack([sin, cos], -1)], -2)
+    centre = matrix.new_tensor([0.5, 0.55]) * side
+    shift = middle * side - (more @ centre)
+    return torch.cat([more @ matrix[:, :, :2], more @ matrix[:, :, 2:] + shift[..., None]], -1)
+
+
+def turned_gaze(gaze: Tensor, matrix: Tensor) -> Tensor:
+    """Gaze (N, 2), yaw and pitch in degrees before the camera, in a picture that was turned by (N, 2, 3)."""
+    yaw, pitch = (gaze * (math.pi / 180)).unbind(1)
+    x, y, z = pitch.cos() * yaw.sin(), pitch.sin(), pitch.cos() * yaw.cos()
+    turn = matrix[:, :, :2] / torch.linalg.det(matrix[:, :, :2]).sqrt()[:, None, None]
+    flat = (turn @ torch.stack([x, -y], 1)[..., None])[..., 0]  # y goes up before the camera and down in pictures
+    x, y = flat[:, 0], -flat[:, 1]
+    return torch.stack([torch.atan2(x, z), y.clamp(-1, 1).asin()], 1) * (180 / math.pi)
+
+
+def crops(pixels: Tensor, matrix: Tensor, side: int) -> Tensor:
+    """uint8 (N, 3, S, S) -> float32 (N, 3, side, side) in [0, 1]."""
+    return warp(pixels.float().div_(255), matrix, (side, side))
+
+
+def random_crops(
+    pixels: Tensor, landmarks: Tensor, gaze: Tensor, side: int, config: CropConfig, rng: Randomness
+) -> tuple[Tensor, Tensor, Tensor]:
+    """uint8 (N, 3, S, S), landmarks (N, 68, 2) in pixels and gaze (N, 2) -> the same of varied crops.
+
+    Pictures are float32 (N, 3, side, side) in [0, 1], landmarks shares of the side. The same node gives the same.
+    """
+    generator = rng.numpy()
+    matrix = drawn_matrix(landmarks, side, config, generator)
+    images, points, looks = crops(pixels, matrix, side), moved(landmarks, matrix) / side, turned_gaze(gaze, matrix)
+    mirror = torch.from_numpy(generator.random(len(images)) < config.mirror)
+    flipped = torch.stack([1 - points[:, list(MIRRORED), 0], points[:, list(MIRRORED), 1]], -1)
+    coarse = torch.from_numpy(generator.random(len(images)) < config.coarse)
+    images = torch.where(coarse[:, None, None, None], _coarsened(images), images)
+    strength = torch.from_numpy(generator.uniform(0, config.noise, (len(images), 1, 1, 1))).float()
+    images = (images + strength * torch.from_numpy(generator.standard_normal(images.shape, np.float32))).clamp(0, 1)
+    return (
+        torch.where(mirror[:, None, None, None], images.flip(3), images),
+        torch.where(mirror[:, None, None], flipped, points),
+        torch.where(mirror[:, None], looks * torch.tensor([-1.0, 1.0]), looks),
+    )
+
+
+def _coarsened(images: Tensor) -> Tensor:
+    half = torch.nn.functional.avg_pool2d(images, 2)
+    return torch.nn.functional.interpolate(half, size=images.shape[2:], mode="bilinear", align_corners=False)
 
 
 @dataclass(frozen=True, slots=True)

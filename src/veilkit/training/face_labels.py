@@ -9,7 +9,9 @@ from typing import TextIO
 import torch
 from torch import Tensor
 
-from veilkit.checkpoint import load_checkpoint, save_checkpoint
+from veilkit.checkpoint import load_checkpoint, save_checkpoint, understood
+from veilkit.configs import check_range, read_facts
+from veilkit.errors import ConfigError
 from veilkit.experts.dlib_faces import DlibDetector
 from veilkit.progress import Progress
 from veilkit.training.pixels import read_picture
@@ -31,8 +33,14 @@ def label_faces(split: Split, work_dir: Path, *, stream: TextIO | None = None) -
     file = Path(work_dir) / f"labels-{digest[:16]}.safetensors"
     landmarks, done = torch.full((len(split), 68, 2), torch.nan), 0
     if file.exists():
-        saved = load_checkpoint(file, _KIND)
-        landmarks, done = saved.tensors["landmarks"], int(saved.config["done"])
+        saved = load_checkpoint(file, _KIND, unknown=("landmarks",))
+        with understood(file.name):
+            done = read_facts(saved.config, {"done": int})["done"]
+            check_range("done", done, 0, len(split))
+            kept = saved.tensors.get("landmarks")
+            if kept is None or kept.shape != landmarks.shape or kept.dtype != landmarks.dtype:
+                raise ConfigError(f"landmarks must be of shape {tuple(landmarks.shape)}")
+            landmarks = kept
     if done == len(split):
         return landmarks
     plain, doubled = DlibDetector(68, enlarged=0), DlibDetector(68, enlarged=1)

@@ -17,7 +17,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from veilkit.checkpoint import load_checkpoint, load_weights, save_checkpoint
+from veilkit.checkpoint import check_weights, load_checkpoint, load_weights, save_checkpoint, understood
+from veilkit.configs import read_facts
 from veilkit.errors import ConfigError
 from veilkit.progress import Progress
 from veilkit.rng import Randomness
@@ -25,6 +26,7 @@ from veilkit.training.allocator import keep_memory, without_denormals
 from veilkit.training.state import of_prefix, pack_optimizer, unpack_optimizer, with_prefix
 
 STATE_KIND = "fitting"
+_TOLD = ("losses", "validations")  # which are NaN where nothing could be measured
 Loss = Callable[[NDArray[np.int64]], Tensor]
 Network = TypeVar("Network", bound=nn.Module)
 
@@ -195,11 +197,24 @@ class _Run:
         self._saved = self.updates
 
     def _restore(self, path: Path) -> None:
-        saved = load_checkpoint(path, STATE_KIND)
-        if saved.config.get("facts") != self._facts:
+        saved = load_checkpoint(path, STATE_KIND, unknown=_TOLD)
+        with understood(path.name):
+            known = read_facts(saved.config, {"facts": dict, "early": bool})
+            told = [_told(saved.tensors, name) for name in _TOLD]
+        if known["facts"] != self._facts:
             raise ConfigError(f"{path} belongs to another run; give this run a work folder of its own, or delete it")
         load_weights(self._network, of_prefix("network", saved.tensors), path.name)
         unpack_optimizer(self._adam, of_prefix("adam", saved.tensors))
         self._best = of_prefix("best", saved.tensors)
-        self.losses, self.validations = saved.tensors["losses"].tolist(), saved.tensors["validations"].tolist()
-        self.early, self._saved = bool(saved.config["early"]), self.updates
+        if self._best:
+            check_weights(self._network, self._best, path.name)
+        (self.losses, self.validations), self.early = told, known["early"]
+        self._saved = self.updates
+
+
+def _told(tensors: Mapping[str, Tensor], name: str) -> list[float]:
+    found = tensors.get(name)
+    if found is None or found.ndim != 1 or found.dtype != torch.float64:
+        raise ConfigError(f"{name} must be a list of numbers")
+    values: list[float] = found.tolist()
+    return values

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from veilkit.configs import check_range
 from veilkit.datasets.augment import AugmentConfig
 from veilkit.errors import ConfigError
 from veilkit.lookup import Lookup
+from veilkit.networks.reid import MOST_FEATURES, check_bands, check_input_size
 from veilkit.training.schedule import Decay
 
 
@@ -60,19 +62,23 @@ class ReidConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.epochs < 1:
-            raise ConfigError(f"epochs must be at least 1, but got {self.epochs}")
+        for name in ("size", "stored", "small_size"):
+            if getattr(self, name) is not None:
+                check_input_size(name, getattr(self, name))
+        check_bands(self.bands)
+        for name, least, most in (
+            ("reduced", 0, MOST_FEATURES), ("projected", 0, MOST_FEATURES), ("epochs", 1, 100_000),
+            ("identities", 1, 4096), ("images", 1, 4096),
+        ):  # fmt: skip
+            check_range(name, getattr(self, name), least, most)
         if self.rate <= 0 or self.head_rate <= 0:
             raise ConfigError(f"learning rates must be positive, but got {self.rate} and {self.head_rate}")
         if not 0 <= self.smoothing < 1 or not 0 <= self.average < 1:
             raise ConfigError(f"smoothing and average must be in [0, 1), but got {self.smoothing}, {self.average}")
         if not 0 <= self.small_share <= 1 or (self.small_share > 0) != (self.small_size is not None):
             raise ConfigError("small_size and a small_share in (0, 1] belong together")
-        if self.projected < 0 or not 0 < self.shrinkage <= 1:
-            raise ConfigError(
-                "projected must not be negative and shrinkage must be in (0, 1], "
-                f"but got {self.projected} and {self.shrinkage}"
-            )
+        if not 0 < self.shrinkage <= 1:
+            raise ConfigError(f"shrinkage must be in (0, 1], but got {self.shrinkage}")
         if self.temperature <= 0:
             raise ConfigError(f"temperature must be positive, but got {self.temperature}")
         if self.frozen < 0 or self.triplet < 0 or self.centre < 0:

@@ -12,9 +12,11 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from torch import Tensor, nn
 
-from veilkit.checkpoint import load_checkpoint, load_weights, save_checkpoint
+from veilkit.checkpoint import check_weights, load_checkpoint, load_weights, save_checkpoint, understood
+from veilkit.configs import check_range, read_facts
 from veilkit.datasets.augment import augment
 from veilkit.datasets.sampler import PKSampler
 from veilkit.datasets.views import Views, moved
@@ -24,11 +26,36 @@ from veilkit.networks.losses import Centres, weighted_regularised_triplet
 from veilkit.networks.reid import REID_KIND, ReidNetwork, ReidNetworkConfig, channels_last
 from veilkit.rng import Randomness
 from veilkit.training.pixels import read_pixels
-from veilkit.training.projection import project
 from veilkit.training.reid_config import ReidConfig
+from veilkit.training.retrieval import embed_pixels
 from veilkit.training.schedule import Schedule
 from veilkit.training.state import MovingAverage, of_prefix, pack_optimizer, unpack_optimizer, with_prefix
 from veilkit.types import Split
+
+
+def discriminant(features: Tensor, people: Tensor, count: int, shrinkage: float) -> tuple[Tensor, Tensor]:
+    """Weight (count, D) and bias (count,) of the projection fitted to features (N, D) of people (N,).
+
+    The projected features have mean 0 over the images and, apart from shrinkage, covariance 1 within a person.
+    No more than D directions, and one less than there are people, can be found; a larger `count` gets so many.
+    """
+    classes = len(torch.unique(people))
+    if classes < 2 or classes == len(people):
+        raise DataError(f"expected several images of at least two people, but got {len(people)} of {classes}")
+    count = min(count, features.shape[1], classes - 1)
+    analysis = LinearDiscriminantAnalysis(solver="eigen", shrinkage=shrinkage, n_components=count)
+    analysis.fit(features.double().numpy(), people.numpy())
+    weight = torch.from_numpy(analysis.scalings_[:, :count].T.copy()).float()
+    return weight, -weight @ features.mean(0)
+
+
+def project(network: ReidNetwork, pixels: Tensor, people: Tensor, count: int, shrinkage: float) -> ReidNetwork:
+    """`network` with the projection that its features of these pictures, and of their mirror images, ask for."""
+    features = torch.cat(
+        [embed_pixels(network, pixels, flip=False), embed_pixels(network, pixels.flip(3), flip=False)]
+    )
+    return network.projected(*discriminant(features, people.repeat(2), count, shrinkage))
+
 
 STATE_KIND = "reid-training"
 
@@ -161,18 +188,24 @@ class ReidRun:
     def restore(self, path: Path) -> None:
         """Go on from what `save` wrote; refuses the state of another recipe, start or dataset."""
         saved = load_checkpoint(path, STATE_KIND)
-        other = saved.config.get("run", {})
+        with understood(path.name):
+            facts = read_facts(saved.config, {"run": dict, "epoch": int, "steps": int})
+            check_range("epoch", facts["epoch"], 0, self.config.epochs)
+            check_range("steps", facts["steps"], 0, 2**40)
+        other = facts["run"]
         changed = sorted(n for n in {*other, *self._fingerprint} if other.get(n) != self._fingerprint.get(n))
         if changed:
             raise ConfigError(
                 f"{path} belongs to another run: {', '.join(changed)} differ; "
                 "give this run a work folder of its own, or delete that file"
             )
-        self.epoch, self._steps = int(saved.config["epoch"]), int(saved.config["steps"])
+        self.epoch, self._steps = facts["epoch"], facts["steps"]
         load_weights(self._network, of_prefix("network", saved.tensors), path.name)
         load_weights(self._centres, of_prefix("centres", saved.tensors), path.name)
         unpack_optimizer(self._adam, of_prefix("adam", saved.tensors))
-        for name, value in of_prefix("average", saved.tensors).items():
+        average = of_prefix("average", saved.tensors)
+        check_weights(self._network, average, path.name)
+        for name, value in average.items():
             self._average.tensors[name].copy_(value)
 
     def _identity_loss(self, logits: Tensor, positions: NDArray[np.int64]) -> Tensor:

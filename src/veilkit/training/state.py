@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,11 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from veilkit.checkpoint import Checkpoint, load_checkpoint
-from veilkit.errors import ConfigError
+from veilkit.checkpoint import Checkpoint, load_checkpoint, understood
+from veilkit.configs import check_range, read_facts
+from veilkit.errors import CheckpointError, ConfigError
+
+_FIELDS = ({"step", "exp_avg", "exp_avg_sq"}, {"momentum_buffer"})  # of Adam and of SGD
 
 
 def pack_optimizer(optimizer: Optimizer) -> dict[str, Tensor]:
@@ -21,15 +24,24 @@ def pack_optimizer(optimizer: Optimizer) -> dict[str, Tensor]:
 
 
 def unpack_optimizer(optimizer: Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    """Put back what `pack_optimizer` took, in each parameter's memory layout (another layout may round otherwise)."""
+    """Put back what `pack_optimizer` took, in each parameter's memory layout (another layout may round otherwise).
+
+    Raises CheckpointError for what belongs to no parameter.
+    """
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
     for name, value in tensors.items():
         index, _, field = name.partition(".")
+        if not index.isdecimal() or len(index) > 9 or int(index) >= len(parameters):
+            raise CheckpointError(f"the state of the optimizer holds {name[:80]!r}, which belongs to no parameter")
         parameter = parameters[int(index)]
+        if not value.is_floating_point() or value.shape not in ((), parameter.shape):
+            raise CheckpointError(f"the state of the optimizer does not fit the network at {name!r}")
         if value.shape == parameter.shape and value.ndim:
             value = torch.empty_like(parameter).copy_(value)
         state.setdefault(int(index), {})[field] = value
+    if wrong := [fields for fields in state.values() if set(fields) not in _FIELDS]:
+        raise CheckpointError(f"the state of the optimizer is not whole: it has {', '.join(sorted(wrong[0]))[:80]}")
     whole = optimizer.state_dict()
     whole["state"] = state
     optimizer.load_state_dict(whole)
@@ -44,6 +56,15 @@ def of_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The tensors that `with_prefix` named, under their own names again."""
     start = f"{prefix}/"
     return {name.removeprefix(start): tensor for name, tensor in tensors.items() if name.startswith(start)}
+
+
+def split_prefixes(
+    prefixes: Sequence[str], tensors: Mapping[str, Tensor]
+) -> tuple[tuple[dict[str, Tensor], ...], dict[str, Tensor]]:
+    """The tensors of each prefix under their own names, and all that have none of these."""
+    parts = tuple(of_prefix(prefix, tensors) for prefix in prefixes)
+    others = {name: value for name, value in tensors.items() if name.partition("/")[0] not in prefixes}
+    return parts, others
 
 
 class MovingAverage:
@@ -67,7 +88,8 @@ class MovingAverage:
 def read_state(path: Path, kind: str, facts: dict[str, Any]) -> Checkpoint:
     """A saved state, provided that it is one of the run that `facts` describe."""
     saved = load_checkpoint(path, kind)
-    other = saved.config.get("run", {})
+    with understood(path.name):
+        other = read_facts(saved.config, {"run": dict})["run"]
     changed = sorted(name for name in {*other, *facts} if other.get(name) != facts.get(name))
     if changed:
         raise ConfigError(
@@ -75,3 +97,12 @@ def read_state(path: Path, kind: str, facts: dict[str, Any]) -> Checkpoint:
             "give this run a work folder of its own, or delete that file"
         )
     return saved
+
+
+def read_counts(saved: Checkpoint, path: Path, most: Mapping[str, int]) -> dict[str, int]:
+    """The counters of a saved state, each from 0 to what `most` says."""
+    with understood(path.name):
+        counts = read_facts(saved.config, dict.fromkeys(most, int))
+        for name, limit in most.items():
+            check_range(name, counts[name], 0, limit)
+    return counts

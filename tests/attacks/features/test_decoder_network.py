@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from veilkit.attacks.features.decoder_network import DecoderConfig, FeatureDecoder
+from veilkit.attacks.features.decoding import DecoderConfig, FeatureDecoder
 from veilkit.errors import ConfigError
 
 

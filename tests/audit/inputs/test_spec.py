@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+import random
 import re
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from studies.comparison.spec_text import spec_text
 from tests.audit.folders import blur, changed, plain
 from tests.methods.experts import tiny_expert_file
 from veilkit.audit.inputs.spec import read_spec
-from veilkit.audit.inputs.spec_text import spec_text
 from veilkit.audit.matrix import combinations, run_matrix
 from veilkit.cli import app
-from veilkit.errors import CheckpointError, ConfigError, DataError, UsageError
+from veilkit.errors import CheckpointError, ConfigError, DataError, UsageError, VeilkitError
 from veilkit.experts.digest import file_sha256
 
 PAGE = Path(__file__).parents[3] / "docs" / "audit.md"
@@ -197,3 +200,80 @@ def test_a_spec_goes_without_other_options_and_without_it_two_folders_are_needed
     done = CliRunner().invoke(app, ["audit", str(tmp_path)])
     assert done.exit_code == 2
     assert "ORIGINALS and PROTECTED" in done.stderr
+
+
+def crafted_specs(count: int) -> Iterator[tuple[str, bytes]]:
+    """Specs that lie or are damaged, and what is wrong with each; always the same."""
+    rng = random.Random(0)
+    whole = example().encode()
+    deep, dots = "[" * 5000 + "]" * 5000, ".".join("a" * 5000)
+    values = [
+        "1", "-1", "1e400", "inf", "nan", "9" * 300, "9" * 5000, "true", '""', '"a\\u0000b"', f'"{"x" * 300}"',
+        f'"{"x/" * 5000}"', "[]", "[[]]", "{}", deep, "1979-05-27", '["linkage", 5]', "{ sigma = [1, 2] }",
+        "{ sigma = nan }", f"{{ sigma = {'9' * 400} }}", '"../../etc/passwd"', '"blur"', f"[{'0,' * 5000}]",
+    ]  # fmt: skip
+    lines = whole.splitlines()
+    keys = [number for number, line in enumerate(lines) if b"=" in line]
+    for number in range(count):
+        kind = number % 5
+        if kind < 3:
+            at, value = rng.choice(keys), rng.choice(values)
+            changed = [*lines]
+            changed[at] = lines[at].partition(b"=")[0] + b"= " + value.encode()
+            yield f"{changed[at][:60]!r}", b"\n".join(changed)
+        elif kind == 3:
+            data = bytearray(whole)
+            for _ in range(rng.randint(1, 6)):
+                data[rng.randrange(len(data))] = rng.randrange(256)
+            yield "bytes", bytes(data)
+        else:
+            more = rng.choice([
+                f"x = {deep}", f"{dots} = 1", f"[{dots}]", f"[[{dots}]]", f"x = {'{ a = ' * 3000}1{' }' * 3000}",
+                "\0", "\ufeff", "x = 1\nx = 2", "[[releases]]\n" * 5000, "a.b.c.d.e.f.g.h.i.j.k = 1", "#" * 2_000_000,
+                "seeds = [" + "1, " * 200_000 + "]", "= = =", '"' * 3, "[datasets]", "odd = 5",
+            ])  # fmt: skip
+            yield f"{more[:40]!r}", more.encode() + b"\n" + whole if rng.random() < 0.5 else whole + more.encode()
+
+
+def test_crafted_specs_are_refused_in_words(tmp_path: Path) -> None:
+    refused = 0
+    for what, data in crafted_specs(200):
+        file = tmp_path / "audit.toml"
+        file.write_bytes(data)
+        started, told = time.monotonic(), None
+        try:
+            read_spec(file)
+        except VeilkitError as error:
+            told = str(error)
+        if told is not None:
+            refused += 1
+            assert 10 < len(told) < 5000, what
+        assert time.monotonic() - started < 10, what
+    assert refused > 100
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (LEAST.replace('"o"', '"o\\u0000"') + RELEASE, "holds the character NUL"),
+        (f"x = {'[' * 5000}{']' * 5000}\n" + LEAST + RELEASE, "nested more than 8 levels"),
+        (f"x = {'[' * 50}{']' * 50}\n" + LEAST + RELEASE, "nested more than 8 levels"),
+        (f"{'.'.join('a' * 5000)} = 1\n" + LEAST + RELEASE, "at most 200 dots in a line"),
+        (LEAST.replace('"o"', f'"{"o" * 300}"') + RELEASE, "longer than a name or a path"),
+        (f"seeds = [{'1, ' * 200_000}]\n" + LEAST + RELEASE, "at most 1000 items"),
+        (f"learn = {'9' * 5000}\n" + LEAST + RELEASE, "is no audit spec"),
+        ("learn = inf\n" + LEAST + RELEASE, "holds the number inf"),
+        (f'budget = "{"9" * 100}h"\n' + LEAST + RELEASE, "at most a year"),
+        ("#" * 2_000_000, "larger than 1,048,576 bytes"),
+    ],
+)
+def test_specs_out_of_bounds_are_refused(text: str, reason: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=reason):
+        read_spec(written(tmp_path, text))
+
+
+def test_a_crafted_spec_is_one_line_on_the_command_line(tmp_path: Path) -> None:
+    file = written(tmp_path, LEAST.replace('"o"', '"o\\u0000"') + RELEASE)
+    done = CliRunner().invoke(app, ["audit", "--spec", str(file), "--out", str(tmp_path / "out")])
+    assert done.exit_code == 2
+    assert done.output.startswith("Error: audit.toml is no audit spec: 'o\\x00' holds the character NUL")

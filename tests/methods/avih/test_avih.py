@@ -9,8 +9,7 @@ import torch
 
 from tests.methods.experts import pictures, toy_expert
 from veilkit.errors import ConfigError
-from veilkit.methods.avih.key_model import KeyModel
-from veilkit.methods.avih.method import Avih, AvihConfig, picture_terms, unevenness
+from veilkit.methods.avih.method import Avih, AvihConfig, KeyModel, picture_terms, unevenness
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch
 

@@ -17,12 +17,12 @@ from PIL import Image
 
 from tests.methods.disguises import TINY, KnownFaces, group_picture, tiny_disguise, tiny_disguise_file, tiny_identity
 from veilkit.datasets.folder import load_folder
-from veilkit.errors import ConfigError, UsageError
+from veilkit.errors import CheckpointError, ConfigError, UsageError
 from veilkit.media.writing import to_pixels
 from veilkit.methods.base import bind
 from veilkit.methods.disguise.identity_channel import OUTSIDE, PaperChannel, make_channel
 from veilkit.methods.disguise.identity_transforms import Opposite, TransformConfig, make_transform
-from veilkit.methods.disguise.method import NOBODY, PAPER, SMALL, Disguise, _beside
+from veilkit.methods.disguise.method import NOBODY, NOT_DRAWN, PAPER, SMALL, Disguise, _beside
 from veilkit.methods.disguise.same_people import cluster_people, known_person
 from veilkit.methods.faces.method import MISSED, NO_FACE
 from veilkit.pipeline.protect import protect
@@ -115,11 +115,41 @@ def test_a_face_at_the_corner_of_a_known_one_is_another_face() -> None:
 def test_a_picture_without_any_face_found_is_told() -> None:
     image, _, _ = group_picture()
     made, report = run(tiny_disguise(finder=KnownFaces([])), image)
-    assert report == {"faces": [], "told": [NO_FACE["pixelate"]]}
+    counts = {"found": 0, "changed": 0, "hidden": 0, "doubtful": 0}
+    assert report == {"faces": [], "counts": counts, "told": [NO_FACE["pixelate"]]}
     assert len({tuple(colour) for colour in made.flatten(1).T.tolist()}) <= 8 * 40
     kept, report = run(tiny_disguise(replace(TINY, unfound="keep"), finder=KnownFaces([])), image)
     assert report["told"] == [NO_FACE["keep"]]
     assert torch.equal(kept, image)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, 0.5])
+def test_a_face_for_which_nothing_was_drawn_is_hidden_and_not_swapped(
+    value: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image, _, _ = group_picture()
+    method = tiny_disguise(finder=truth())
+    monkeypatch.setattr(method.model.swapper, "forward", lambda crops, identity: torch.full_like(crops, value))
+    made, report = run(method, image)
+    assert report["told"] == [f"{NOT_DRAWN}: hidden"]
+    assert report["counts"] == {"found": 3, "changed": 0, "hidden": 3, "doubtful": 0}
+    assert bool(made.isfinite().all())
+
+
+@pytest.mark.parametrize("value", [math.nan, -math.inf])
+def test_a_model_whose_weights_are_no_numbers_is_refused(value: float, tmp_path: Path) -> None:
+    broken = tiny_disguise()
+    next(iter(broken.model.swapper.parameters())).data[0] = value
+    broken.save(tmp_path / "model.safetensors")
+    with pytest.raises(
+        CheckpointError, match=r"model.safetensors: .*1 of its tensors hold NaN or infinity \(swapper"
+    ):
+        Disguise.load(tmp_path / "model.safetensors")
+
+
+def test_a_model_that_was_trained_without_a_second_finder_looks_twice_all_the_same(tmp_path: Path) -> None:
+    tiny_disguise(replace(TINY, finder="dlib", second="none")).save(tmp_path / "model.safetensors")
+    assert Disguise.load(tmp_path / "model.safetensors").config.second == "auto"
 
 
 class Injected:

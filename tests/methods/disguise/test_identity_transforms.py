@@ -149,7 +149,7 @@ def test_an_ensemble_learns_the_experts_angles_and_does_not_collapse() -> None:
 def test_bad_configurations_are_told() -> None:
     with pytest.raises(ConfigError, match="opp, mlp, ved or noise, but got 'vae'"):
         TransformConfig(kind="vae")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="at least one inner layer"):
+    with pytest.raises(ConfigError, match="mlp must be 1 to 16 sizes"):
         TransformConfig(mlp=())
     with pytest.raises(ConfigError, match="noise must be between"):
         TransformConfig(noise=-1.0)

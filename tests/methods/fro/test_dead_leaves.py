@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from veilkit.methods.fro.dead_leaves import lay
+from veilkit.methods.fro.start import lay
 from veilkit.rng import Randomness
 
 

@@ -1,6 +1,6 @@
 """Cells: each is computed once, kept as one JSON file that is whole or absent, and found again by the next run.
 
-An audit's cells (one for each attack and kind of measurement) and a study's (`reproduce.cells`) are kept by this.
+An audit's cells (one for each attack and kind of measurement) are kept by this, and those of the studies.
 """
 
 from __future__ import annotations

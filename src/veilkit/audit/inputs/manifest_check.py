@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from veilkit.audit.inputs.subject import Subject
@@ -9,7 +10,8 @@ from veilkit.audit.result import Unmeasured
 from veilkit.datasets.folder import load_folder
 from veilkit.errors import DataError
 from veilkit.media.reading import sha256
-from veilkit.pipeline.manifest import SUMS, read_sums
+from veilkit.pipeline.listing import read_listing
+from veilkit.pipeline.manifest import SUMS
 from veilkit.text import counted
 
 
@@ -23,23 +25,17 @@ def check_manifest(release: Path, subject: Subject) -> tuple[Unmeasured, ...]:
         return ()
     wrong = []
     sums = release / SUMS
-    present = {record.path for record in load_folder(release, "none").records}
-    listed = _listed(sums, manifest.sums_sha256)
-    if isinstance(listed, str):
-        wrong.append(listed)
-    else:
-        pictures = {path for path in listed if path in present or _is_picture(path)}
-        known = {file.path: file.file_sha256 for file in subject.protected.files}
-        counts = (
-            (len(pictures - present), "listed picture is missing", "listed pictures are missing"),
-            (len(present - listed.keys()), "picture is not listed", "pictures are not listed"),
-            (
-                sum(listed.get(path, digest) != digest for path, digest in known.items()),
-                "picture has other content",
-                "pictures have other content",
-            ),
-        )
-        wrong += [counted(*each) for each in counts if each[0]]
+    try:
+        if not sums.is_file():
+            wrong.append(f"there is no {SUMS}")
+        elif sha256(sums.read_bytes()) != manifest.sums_sha256:
+            wrong.append(f"{SUMS} is not the one that it was made with")
+        else:
+            wrong += _differences(release, subject, read_listing(release, manifest.names))
+    except DataError:
+        wrong.append(f"{SUMS} is not one that a release can have")
+    except OSError as error:
+        wrong.append(f"{SUMS} cannot be read ({error.strerror})")
     if not wrong:
         return ()
     why = (
@@ -49,18 +45,20 @@ def check_manifest(release: Path, subject: Subject) -> tuple[Unmeasured, ...]:
     return (Unmeasured("whether the release is what its manifest says", why),)
 
 
-def _listed(sums: Path, expected: str) -> dict[str, str] | str:
-    """The hashes of a release's files by their paths, or why they are not known."""
-    if not sums.is_file():
-        return f"there is no {SUMS}"
-    try:
-        if sha256(sums.read_bytes()) != expected:
-            return f"{SUMS} is not the one that it was made with"
-        return dict(read_sums(sums))
-    except (DataError, ValueError, KeyError):
-        return f"{SUMS} has lines that are not in the format of sha256sum"
-    except OSError as error:
-        return f"{SUMS} cannot be read ({error.strerror})"
+def _differences(release: Path, subject: Subject, listed: Mapping[str, str]) -> list[str]:
+    present = {record.path for record in load_folder(release, "none").records}
+    pictures = {path for path in listed if path in present or _is_picture(path)}
+    known = {file.path: file.file_sha256 for file in subject.protected.files}
+    counts = (
+        (len(pictures - present), "listed picture is missing", "listed pictures are missing"),
+        (len(present - listed.keys()), "picture is not listed", "pictures are not listed"),
+        (
+            sum(listed.get(path, digest) != digest for path, digest in known.items()),
+            "picture has other content",
+            "pictures have other content",
+        ),
+    )
+    return [counted(*each) for each in counts if each[0]]
 
 
 def _is_picture(path: str) -> bool:

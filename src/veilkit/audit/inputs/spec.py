@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,27 +17,37 @@ from veilkit.audit.cells.budget import seconds_of
 from veilkit.audit.inputs.plan import wanted_attacks
 from veilkit.errors import ConfigError, DataError, UsageError
 from veilkit.methods import METHODS
+from veilkit.plain_json import check_plain
 
 _NAME = re.compile(r"[\w-]+")
+_MOST_BYTES = 2**20  # of a spec
+_MOST_DOTS = 200  # in a line: what tomllib does with a name grows with the square of its parts
+_MOST_DEPTH = 8  # settings of a method have two levels of their own
+_MOST_ROWS = 1000  # of a table, and seeds
+_MOST_PROBLEMS = 6  # named in a message
+_LONGEST_AUDIT = 366 * 24 * 3600.0  # seconds
+_LONGEST = 4096  # characters of a text; a path has no more
 
 
 def _name(value: str) -> str:
-    if not _NAME.fullmatch(value):
-        raise ValueError("a name has letters, digits, '-' and '_' only, for it becomes part of file names")
+    if not _NAME.fullmatch(value) or len(value) > 100:
+        raise ValueError("a name has up to 100 letters, digits, '-' and '_', for it becomes part of file names")
     return value
 
 
 def _method(value: str) -> str:
     if value not in METHODS:
-        raise ValueError(f"there is no method {value!r}; there are {', '.join(sorted(METHODS))}")
+        raise ValueError(f"there is no method {value[:80]!r}; there are {', '.join(sorted(METHODS))}")
     return value
 
 
 def _time(value: str) -> str:
     try:
-        seconds_of(value)
+        seconds = seconds_of(value)
     except UsageError as error:
         raise ValueError(str(error)) from None
+    if seconds > _LONGEST_AUDIT:
+        raise ValueError(f"a budget is at most a year, but got {value[:40]!r}")
     return value
 
 
@@ -113,13 +124,13 @@ class AuditSpec(_Part):
     start: as in `run_audit`.
     """
 
-    datasets: tuple[DatasetSpec, ...] = Field(min_length=1)
-    releases: tuple[ReleaseSpec, ...] = ()
-    methods: tuple[MethodSpec, ...] = ()
-    experts: tuple[ExpertSpec, ...] = (ExpertSpec(),)
+    datasets: tuple[DatasetSpec, ...] = Field(min_length=1, max_length=_MOST_ROWS)
+    releases: tuple[ReleaseSpec, ...] = Field(default=(), max_length=_MOST_ROWS)
+    methods: tuple[MethodSpec, ...] = Field(default=(), max_length=_MOST_ROWS)
+    experts: tuple[ExpertSpec, ...] = Field(default=(ExpertSpec(),), max_length=_MOST_ROWS)
     attacks: tuple[str, ...] | None = None
-    seeds: tuple[int, ...] = Field(default=(0,), min_length=1)
-    learn: int | None = Field(default=None, ge=1)
+    seeds: tuple[int, ...] = Field(default=(0,), min_length=1, max_length=_MOST_ROWS)
+    learn: int | None = Field(default=None, ge=1, le=10**9)
     budget: Annotated[str, AfterValidator(_time)] | None = None
     start: Path | None = None
 
@@ -131,19 +142,64 @@ class AuditSpec(_Part):
 
 def read_spec(file: Path) -> AuditSpec:
     """Read and check a spec; paths in it are taken from the folder that the file lies in."""
-    try:
-        values = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"the spec {file} cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file.name} is not TOML: {error}") from None
+    values = _toml(file)
     try:
         spec = AuditSpec.model_validate(values)
     except ValidationError as error:
         wrong = [f"{_place(each['loc'])}: {each['msg'].removeprefix('Value error, ')}" for each in error.errors()]
-        raise ConfigError(f"{file.name} is no audit spec: {'; '.join(wrong)}. See docs/audit.md") from None
+        raise _no_spec(file, wrong) from None
     _check(spec, file)
     return _resolved(spec, file.resolve().parent)
+
+
+def _toml(file: Path) -> dict[str, Any]:
+    """The values of a TOML file, of which nothing is too long, too deep, or a text that no system takes."""
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise DataError(f"the spec {file} cannot be read: {error.strerror}") from None
+    if len(data) > _MOST_BYTES:
+        raise ConfigError(f"{file.name} is larger than {_MOST_BYTES:,} bytes; no audit spec is")
+    for number, line in enumerate(data.splitlines(), start=1):
+        if line.count(b".") > _MOST_DOTS:
+            raise ConfigError(f"{file.name}, line {number}: expected at most {_MOST_DOTS} dots in a line")
+    try:
+        values = tomllib.loads(data.decode("utf-8"))
+        check_plain(values, _MOST_DEPTH)
+        _check_texts(values)
+    except RecursionError:
+        raise ConfigError(f"{file.name}: it is nested more than {_MOST_DEPTH} levels deep") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{file.name} is not TOML: {error}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{file.name} is not TOML: expected UTF-8, but got other bytes ({error.reason})") from None
+    except ValueError as error:
+        raise ConfigError(f"{file.name} is no audit spec: {error}. See docs/audit.md") from None
+    return values
+
+
+def _check_texts(value: object) -> None:
+    """Raise ValueError for text that can be no name and no path."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            _check_texts(key)
+            _check_texts(each)
+    elif isinstance(value, list):
+        for each in value:
+            _check_texts(each)
+    elif isinstance(value, str):
+        shown = f"{value[:40]!r}{'...' if len(value) > 40 else ''}"
+        if "\0" in value:
+            raise ValueError(f"{shown} holds the character NUL")
+        if len(value) > _LONGEST or any(len(part.encode()) > 255 for part in value.split("/")):
+            raise ValueError(f"{shown} is longer than a name or a path can be")
+
+
+def _no_spec(file: Path, wrong: list[str]) -> ConfigError:
+    more = f"; and {len(wrong) - _MOST_PROBLEMS} more" if len(wrong) > _MOST_PROBLEMS else ""
+    told = "; ".join(each[:500] for each in wrong[:_MOST_PROBLEMS])
+    return ConfigError(f"{file.name} is no audit spec: {told}{more}. See docs/audit.md")
 
 
 def _check(spec: AuditSpec, file: Path) -> None:
@@ -159,8 +215,8 @@ def _check(spec: AuditSpec, file: Path) -> None:
         ("experts", [each.name for each in spec.experts]),
         ("seeds", [str(seed) for seed in spec.seeds]),
     ):
-        if twice := sorted({name for name in names if names.count(name) > 1}):
-            wrong.append(f"{what}: {', '.join(twice)} occurs twice")
+        if twice := sorted(name for name, count in Counter(names).items() if count > 1):
+            wrong.append(f"{what}: {', '.join(twice[:_MOST_PROBLEMS])} occurs twice")
     known = [dataset.name for dataset in spec.datasets]
     if len(known) > 1:
         wrong += [
@@ -185,7 +241,7 @@ def _check(spec: AuditSpec, file: Path) -> None:
         except UsageError as error:
             wrong.append(f"method {method.name}: {error}")
     if wrong:
-        raise ConfigError(f"{file.name} is no audit spec: {'; '.join(wrong)}. See docs/audit.md")
+        raise _no_spec(file, wrong)
     for attacks in (spec.attacks, *(dataset.attacks for dataset in spec.datasets)):
         wanted_attacks(attacks)
         if attacks == ():

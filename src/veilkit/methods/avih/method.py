@@ -12,11 +12,30 @@ from torch import Tensor
 
 from veilkit.configs import check_range
 from veilkit.errors import ConfigError
-from veilkit.methods.avih.key_model import KeyModel
 from veilkit.methods.expert_guided.feature_loss import Ask
 from veilkit.methods.expert_guided.method import ExpertBound, ExpertSettings
 from veilkit.methods.expert_guided.scheduler import Course, Made, quantised
 from veilkit.rng import Randomness
+
+_SHAPES = ((16, 3), (16, 16), (3, 16))  # output and input channels of its 3x3 convolutions
+
+
+class KeyModel:
+    """Three convolutions, leaky between them and a sigmoid at the end; every weight comes from the key."""
+
+    def __init__(self, rng: Randomness) -> None:
+        self._weights = [
+            rng.child("weights", layer).normal(out, into, 3, 3) * (2 / (9 * into)) ** 0.5
+            for layer, (out, into) in enumerate(_SHAPES)
+        ]
+
+    def __call__(self, pictures: Tensor) -> Tensor:
+        """(N, 3, H, W) in [0, 1] -> (N, 3, H, W) in (0, 1); differentiable."""
+        maps = pictures * 2 - 1
+        for weight in self._weights[:-1]:
+            maps = F.leaky_relu(F.conv2d(maps, weight, padding=1), 0.2)
+        return torch.sigmoid(F.conv2d(maps, self._weights[-1], padding=1))
+
 
 _SIDE = 4  # pixels a side of the squares whose sums the variance term compares
 

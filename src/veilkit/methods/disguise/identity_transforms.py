@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from veilkit.configs import check_range
+from veilkit.configs import check_lengths, check_range
 from veilkit.errors import ConfigError
 
 _WIDTHS = (0.1, 0.25, 0.5, 1.0)  # variances of the kernels; strangers are about 2 apart, squared
@@ -45,8 +45,8 @@ class TransformConfig:
             raise ConfigError(f"an identity transform must be opp, mlp, ved or noise, but got {self.kind!r}")
         for name in ("dim", "latent"):
             check_range(name, getattr(self, name), 2, 65536)
-        if not self.mlp or not self.ved or min(*self.mlp, *self.ved, 1) < 1:
-            raise ConfigError(f"a transform needs at least one inner layer of positive width, but got {self}")
+        check_lengths("mlp", self.mlp, 16, 65536)
+        check_lengths("ved", self.ved, 16, 65536)
         check_range("noise", self.noise, 0.0, 1e6)
 
     @property

@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 from torch import Tensor
 
-from veilkit.checkpoint import load_checkpoint, save_checkpoint
-from veilkit.configs import as_dict, check_range, digest, with_settings
+from veilkit.checkpoint import load_checkpoint, save_checkpoint, understood
+from veilkit.configs import as_dict, check_range, digest, from_json, read_facts, with_settings
 from veilkit.errors import ConfigError
 from veilkit.experts import Embedder
 from veilkit.experts.alignment import WIDE, warp
@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from veilkit.methods.disguise.training.train import TrainedDisguise
 
 SWAPPED, TOO_SMALL, NOT_ALIGNED = "swapped", "a face too small to be swapped", "a face that did not align"
+NOT_DRAWN = "a face for which the model drew nothing"
 NOBODY = "nobody is known in it, so that consistent does nothing: its faces have identities of this picture alone"
+_NOTHING = 1e-4  # the standard deviation of values in [0, 1] below which a drawn face is one colour
 _STILL = 0.25  # of the way from strangers to the very same face, from which on a face counts as recognised
 # What can still be set once the networks are trained.
 _LATER = (
@@ -228,6 +230,8 @@ class Disguise(FaceMethod[DisguiseConfig]):
             synthetic = self._invented(rng.child("person", person))
         made = self.model.swapper(crop[None], synthetic)[0]
         mask = feather(self.config.swapper.size)
+        if not drawn(made, mask):
+            return Changed(None, NOT_DRAWN)
         if self.config.match_colours:
             made = colour_matched(made, crop, mask)
         unknown = self.config.consistent and person is None and face.number == 0
@@ -323,10 +327,16 @@ class Disguise(FaceMethod[DisguiseConfig]):
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read what `save` wrote; experts and finders are loaded at first use."""
-        checkpoint = load_checkpoint(path, f"method/{cls.name}")
-        config = with_settings(cls.default, cast(dict[str, Any], checkpoint.config["method"]))
+        checkpoint, source = load_checkpoint(path, f"method/{cls.name}"), Path(path).name
+        with understood(source):
+            settings = read_facts(checkpoint.config, {"method": dict})["method"]
+            if (
+                settings.get("second") == "none"
+            ):  # how a model is used is said when it is used, not when it is trained
+                settings = {name: value for name, value in settings.items() if name != "second"}
+            config = from_json(cls.default, settings)
         config = replace(config, identity=tuple(_beside(name, Path(path)) for name in config.identity))
-        return cls(config, DisguiseModel.read(config, checkpoint, Path(path).name))
+        return cls(config, DisguiseModel.read(config, checkpoint, source))
 
     def _like(self, path: Path) -> Self:
         """A model file whose networks have the shapes of this configuration."""
@@ -390,6 +400,12 @@ class Disguise(FaceMethod[DisguiseConfig]):
         start = torch.nn.functional.normalize(node.child("start").normal(1, self.config.transform.dim))
         answer: Tensor = self.model.transform(start, None).vectors
         return answer
+
+
+def drawn(made: Tensor, mask: Tensor) -> bool:
+    """Whether a crop (3, S, S) is numbers, and more than one colour where the mask (S, S) is not 0."""
+    inside = made[:, mask > 0]
+    return bool(made.isfinite().all()) and float(inside.std(1).max()) > _NOTHING
 
 
 def _beside(expert: str, model: Path) -> str:

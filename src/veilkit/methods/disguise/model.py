@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
 from torch import Tensor
 
-from veilkit.checkpoint import Checkpoint, content_sha256, load_weights
+from veilkit.checkpoint import Checkpoint, built, content_sha256, refuse_tensors, understood
+from veilkit.configs import check_lengths, check_range, read_facts
+from veilkit.errors import ConfigError
 from veilkit.methods.disguise.identity_transforms import Ensemble, Transform, make_transform
 from veilkit.methods.disguise.swapper import Swapper
 from veilkit.methods.disguise.training.config import DisguiseTrainingConfig
-from veilkit.training.state import of_prefix, with_prefix
+from veilkit.training.state import split_prefixes, with_prefix
+
+_FACTS = {"experts": str, "dims": tuple[int, ...], "sensitivity": float}
+_NETWORKS = ("swapper", "transform", "ensemble")
+_MOST_EXPERTS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,24 +60,42 @@ class DisguiseModel:
     @classmethod
     def read(cls, config: DisguiseTrainingConfig, checkpoint: Checkpoint, source: str) -> Self:
         """From a model file of this configuration; `source` names it in errors."""
-        facts: Mapping[str, Any] = checkpoint.config["model"]
-        swapper, transform = Swapper(config.swapper), make_transform(config.transform)
-        load_weights(swapper, of_prefix("swapper", checkpoint.tensors), source)
-        load_weights(transform, of_prefix("transform", checkpoint.tensors), source)
-        ensemble = None
-        if weights := of_prefix("ensemble", checkpoint.tensors):
-            ensemble = Ensemble(facts["dims"], config.transform.dim)
-            load_weights(ensemble, weights, source)
-            ensemble.eval().requires_grad_(False)
+        with understood(source):
+            whole = read_facts(checkpoint.config, {"model": dict})
+            facts = read_facts(whole["model"], _FACTS)
+            check_lengths("dims", facts["dims"], _MOST_EXPERTS, 65536)
+            check_range("sensitivity", facts["sensitivity"], 0.0, 1e12)
+            (swapper, transform, ensemble), others = split_prefixes(_NETWORKS, checkpoint.tensors)
+            centres = tuple(
+                _vectors(others, f"centre.{number}", (dim,))
+                for number, dim in enumerate(facts["dims"] if config.centred else ())
+            )
+            people = _vectors(others, "people", (-1, config.transform.dim))
+        refuse_tensors(others, source)
+        joined = None
+        if ensemble:
+            joined = built(lambda: Ensemble(facts["dims"], config.transform.dim), ensemble, source)
+            joined.eval().requires_grad_(False)
         return cls(
-            swapper.eval().requires_grad_(False),
-            transform.eval().requires_grad_(False),
-            ensemble,
+            built(lambda: Swapper(config.swapper), swapper, source).eval().requires_grad_(False),
+            built(lambda: make_transform(config.transform), transform, source).eval().requires_grad_(False),
+            joined,
             facts["experts"],
-            tuple(facts["dims"]),
-            float(facts["sensitivity"]),
-            checkpoint.tensors["people"],
-            tuple(checkpoint.tensors[f"centre.{number}"] for number in range(len(facts["dims"])))
-            if config.centred
-            else (),
+            facts["dims"],
+            facts["sensitivity"],
+            people,
+            centres,
         )
+
+
+def _vectors(tensors: dict[str, Tensor], name: str, shape: tuple[int, ...]) -> Tensor:
+    """Take out a tensor of this shape, in which -1 stands for any number."""
+    found = tensors.pop(name, None)
+    if found is None:
+        raise ConfigError(f"{name} is missing")
+    fits = found.ndim == len(shape) and all(
+        wanted in (-1, side) for wanted, side in zip(shape, found.shape, strict=True)
+    )
+    if not fits or not found.is_floating_point():
+        raise ConfigError(f"{name} must be of shape {shape}, but got {found.dtype} of shape {tuple(found.shape)}")
+    return found

@@ -37,9 +37,10 @@ class SwapperConfig:
         for name, most in (("width", 1024), ("halvings", 6), ("blocks", 64)):
             check_range(name, getattr(self, name), 1, most)
         check_range("dim", self.dim, 2, 65536)
-        if self.size < 16 or self.size % 2**self.halvings:
+        check_range("size", self.size, 16, 1024)
+        if self.size % 2**self.halvings:
             raise ConfigError(
-                f"a swapper of {self.halvings} halvings takes a size of at least 16 that is a multiple of "
+                f"a swapper of {self.halvings} halvings takes a size that is a multiple of "
                 f"{2**self.halvings}, but got {self.size}"
             )
 

@@ -6,13 +6,13 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, TypeVar
 
 import torch
 from torch import Tensor
 
-from veilkit.checkpoint import load_checkpoint, save_checkpoint
-from veilkit.configs import as_dict, check_range, digest, with_settings
+from veilkit.checkpoint import load_checkpoint, refuse_tensors, save_checkpoint, understood
+from veilkit.configs import as_dict, check_range, digest, from_json, read_facts, with_settings
 from veilkit.errors import ConfigError
 from veilkit.experts import Embedder, load_expert
 from veilkit.methods.base import Method
@@ -173,7 +173,10 @@ class ExpertBound(Method[C]):
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read what `save` wrote; the expert is loaded at first use."""
-        checkpoint = load_checkpoint(path, kind=f"method/{cls.name}")
-        loaded = cls(with_settings(cls.default, cast(dict[str, Any], checkpoint.config["method"])))
-        loaded._fitted_to = cast("str | None", checkpoint.config["fitted_to"])
+        checkpoint, source = load_checkpoint(path, kind=f"method/{cls.name}"), Path(path).name
+        refuse_tensors(checkpoint.tensors, source)
+        with understood(source):
+            facts = read_facts(checkpoint.config, {"method": dict, "fitted_to": str | None})
+            loaded = cls(from_json(cls.default, facts["method"]))
+        loaded._fitted_to = facts["fitted_to"]
         return loaded

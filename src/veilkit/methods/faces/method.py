@@ -13,21 +13,22 @@ from torch import Tensor
 
 from veilkit.configs import as_dict, digest
 from veilkit.experts.base import Detections, Detector, PointOrder
-from veilkit.experts.finders import FaceSettings, load_finder
+from veilkit.experts.finders import FaceSettings, load_finder, load_second
+from veilkit.experts.thorough import ThoroughFinder
 from veilkit.methods.base import Method
+from veilkit.methods.faces.missed import Missed, as_boxes, distinct, missed_faces
 from veilkit.methods.faces.pasting import Box, hidden, pixelated
 from veilkit.rng import Randomness
 from veilkit.types import Guarantee, ImageBatch, Release
 
 _CELLS = 8  # of a picture in which no face was found, along its shorter side
-_OVERLAP = 0.3  # of two boxes (intersection over union), from which on they are one face
-_WELL_INSIDE = 0.25  # of a box's sides, from its edges
 
 NO_FACE = {
     "pixelate": "no face was found: pixelated as a whole",
     "keep": "no face was found: released as it is",
 }
 MISSED = "a face that only the second finder saw: hidden"
+DOUBTFUL = "a region that may be a face: hidden"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,9 +90,9 @@ class FaceMethod(Method[C]):
 
     @property
     def second(self) -> Detector | None:
-        """The finder that looks for missed faces, if any."""
-        if self._second is None and self.config.second != "none":
-            self._second = load_finder(self.config.second)
+        """The finder that looks for missed faces, if any; `auto` is nobody beside a finder that was brought."""
+        if self._second is None and not (self.config.second == "auto" and self._brought[0] is not None):
+            self._second = load_second(self.config.second, self.config.finder)
         return self._second
 
     @abstractmethod
@@ -122,31 +123,37 @@ class FaceMethod(Method[C]):
         detections = self.finder.detect(picture[None])[0]
         faces, told, report = found_faces(detections, person), [], []
         missed = self._missed(picture, [face.box for face in faces])
-        result, to_hide = picture, list(missed)
+        result, to_hide, changes = picture, [each.box for each in missed], 0
         for face in faces:
             changed = self.change(result, face, item, rng=rng)
             if changed.picture is None:
                 to_hide.append(face.box)
                 told.append(f"{changed.told}: hidden")
             else:
-                result = changed.picture
+                result, changes = changed.picture, changes + 1
                 told += [changed.note] * bool(changed.note)
             report.append(_told(face.box, changed.told if changed.picture is not None else f"{changed.told}: hidden"))
         for box in to_hide:
             result = hidden(result, box, self.config.hide)
-        told += [MISSED] * len(missed)
-        report += [_told(box, MISSED) for box in missed]
-        if not faces and not missed:
-            told.append(NO_FACE[self.config.unfound])
-            result = pixelated(picture, _CELLS) if self.config.unfound == "pixelate" else picture
-        return result.clone(), {"faces": report, "told": sorted(set(told))}
+        outcomes = [DOUBTFUL if each.doubtful else MISSED for each in missed]
+        told += outcomes
+        report += [_told(each.box, outcome) for each, outcome in zip(missed, outcomes, strict=True)]
+        doubtful = outcomes.count(DOUBTFUL)
+        found = len(faces) + len(missed) - doubtful
+        if not found and self.config.unfound == "pixelate":  # what may be a face is none to rely on
+            told.append(NO_FACE["pixelate"])
+            result = pixelated(picture, _CELLS)
+        elif not found and not doubtful:
+            told.append(NO_FACE["keep"])
+        counts = {"found": found, "changed": changes, "hidden": found - changes, "doubtful": doubtful}
+        return result.clone(), {"faces": report, "counts": counts, "told": sorted(set(told))}
 
-    def _missed(self, picture: Tensor, known: list[Box]) -> list[Box]:
-        """The boxes of the second finder that are none of the first one's."""
+    def _missed(self, picture: Tensor, known: list[Box]) -> list[Missed]:
+        """What the second finder saw that is none of the first one's faces."""
         if self.second is None:
             return []
-        others = [face.box for face in found_faces(self.second.detect(picture[None])[0], None)]
-        return [box for box in others if not any(_same(box, each) for each in known)]
+        certain = self.second.certain if isinstance(self.second, ThoroughFinder) else 0.0
+        return missed_faces(self.second.detect(picture[None])[0], known, certain)
 
     def reconfigured(self, preset: str | None = None, settings: Mapping[str, object] | None = None) -> Self:
         """The same method under other settings; finders that were loaded by name are loaded anew."""
@@ -181,38 +188,15 @@ def digest_text(text: str) -> str:
 
 def found_faces(found: Detections, person: str | None) -> list[FoundFace]:
     """Detections as faces, the largest first; a box that is one of a larger face's again is left out."""
-    boxes: list[Box] = [(left, top, right, bottom) for left, top, right, bottom in found.boxes.tolist()]
-    order = sorted(range(len(boxes)), key=lambda place: (-_area(boxes[place]), boxes[place]))
+    boxes = as_boxes(found)
     chosen: list[FoundFace] = []
-    for place in order:
-        box = boxes[place]
-        if _area(box) <= 0 or any(_overlap(box, face.box) > _OVERLAP for face in chosen):
-            continue
+    for place in distinct(boxes):
         points = found.points[place].double()
         known = len(points) in (5, 68) and bool(points.isfinite().all())
         whose = None if chosen else person
-        chosen.append(FoundFace(box, points if known else None, found.order, len(chosen), whose))
+        chosen.append(FoundFace(boxes[place], points if known else None, found.order, len(chosen), whose))
     return chosen
 
 
 def _told(box: Box, outcome: str) -> dict[str, Any]:
     return {"box": [round(value) for value in box], "outcome": outcome}
-
-
-def _area(box: Box) -> float:
-    return max(0.0, box[2] - box[0]) * max(0.0, box[3] - box[1])
-
-
-def _overlap(one: Box, other: Box) -> float:
-    """Intersection over union."""
-    shared = _area((max(one[0], other[0]), max(one[1], other[1]), min(one[2], other[2]), min(one[3], other[3])))
-    return shared / max(_area(one) + _area(other) - shared, 1e-9)
-
-
-def _same(box: Box, known: Box) -> bool:
-    """Whether two finders mean one face: their boxes overlap, or the middle of one lies well inside of the other."""
-    x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
-    wide, high = _WELL_INSIDE * (known[2] - known[0]), _WELL_INSIDE * (known[3] - known[1])
-    # Near a corner it may be another head, behind or before the known one, whose face the new one does not cover.
-    inside = known[0] + wide < x < known[2] - wide and known[1] + high < y < known[3] - high
-    return _overlap(box, known) > _OVERLAP or (inside and _area(box) <= 2 * _area(known))

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias, cast
+from typing import Any, Literal, Self, TypeAlias
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from veilkit.checkpoint import half_precision, load_checkpoint, load_weights, save_checkpoint
-from veilkit.configs import as_dict, check_range, digest, with_settings
+from veilkit.checkpoint import half_precision, load_checkpoint, save_checkpoint, understood
+from veilkit.configs import as_dict, check_range, digest, from_json, read_facts, with_settings
 from veilkit.errors import CheckpointError, ConfigError, DataError
 from veilkit.methods.base import Synthesiser
 from veilkit.methods.fro.assembly import AssemblyConfig, Statistics, assemble
@@ -206,12 +206,24 @@ class Fro(Synthesiser[FroConfig]):
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read what `save` wrote."""
-        checkpoint = load_checkpoint(path, f"method/{cls.name}")
-        config = with_settings(cls.default, cast(dict[str, Any], checkpoint.config["method"]))
-        pool = Pool.described(cast(dict[str, Any], checkpoint.config["pool"]))
-        weights = {name: value for name, value in checkpoint.tensors.items() if not name.startswith(_LOOKS)}
-        load_weights(cast(nn.Module, pool.network), weights, Path(path).name)
-        if len(weights) < len(checkpoint.tensors):
-            mean, axes = (checkpoint.tensors[f"{_LOOKS}{name}"].float() for name in ("mean", "axes"))
-            pool.looks = Looks(mean, axes)
+        checkpoint, source = load_checkpoint(path, f"method/{cls.name}"), Path(path).name
+        tensors = dict(checkpoint.tensors)
+        with understood(source):
+            facts = read_facts(checkpoint.config, {"method": dict, "pool": dict})
+            config = from_json(cls.default, facts["method"])
+            looks = _read_looks(tensors)
+        pool = Pool.read(facts["pool"], tensors, source)
+        pool.looks = looks
         return cls(config, pool)
+
+
+def _read_looks(tensors: dict[str, Tensor]) -> Looks | None:
+    """Take the looks out of a file's tensors; None where it has none."""
+    mean, axes = (tensors.pop(f"{_LOOKS}{name}", None) for name in ("mean", "axes"))
+    if mean is None and axes is None:
+        return None
+    if mean is None or axes is None or mean.ndim != 3 or len(mean) != 3 or axes.shape[1:] != mean.shape:
+        raise ConfigError("the looks must be a mean (3, h, w) and axes (K, 3, h, w)")
+    if not mean.numel() or not mean.is_floating_point() or not axes.is_floating_point():
+        raise ConfigError(f"the looks must be fractions of pictures, but got {mean.dtype} and {axes.dtype}")
+    return Looks(mean.float(), axes.float())

@@ -11,11 +11,14 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
+from veilkit.checkpoint import built, understood
+from veilkit.configs import read_facts
 from veilkit.errors import ConfigError, DataError
 from veilkit.methods.fro.principal_components import Looks
 from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig, channels_last
 
 _BATCH = 64
+_FACTS = {"network": dict, "people": tuple[str, ...], "counts": tuple[int, ...]}
 
 
 class ReidClassifier(nn.Module):
@@ -70,10 +73,14 @@ class Pool:
         )
 
     @classmethod
-    def described(cls, facts: Mapping[str, Any]) -> Self:
-        """A pool, without its weights yet, from what `describe` said."""
-        network = ReidNetwork(ReidNetworkConfig.from_dict(facts["network"]))
-        return cls.of(network, facts["people"], facts["counts"])
+    def read(cls, described: Mapping[str, Any], tensors: Mapping[str, Tensor], source: str) -> Self:
+        """A pool from what `describe` said and the weights of the file `source`."""
+        with understood(source):
+            facts = read_facts(described, _FACTS)
+        config = ReidNetworkConfig.from_dict(facts["network"], source)
+        network = built(lambda: ReidNetwork(config), tensors, source)
+        with understood(source):
+            return cls.of(network, facts["people"], facts["counts"])
 
     def describe(self) -> dict[str, Any]:
         """All but the weights, as JSON values."""

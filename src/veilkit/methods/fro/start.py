@@ -2,15 +2,49 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal, TypeAlias
 
 import torch
 from torch import Tensor
 
 from veilkit.errors import ConfigError
-from veilkit.methods.fro.dead_leaves import lay
 from veilkit.methods.fro.principal_components import FEWEST, Looks
 from veilkit.rng import Randomness
+
+_SMALLEST, _LARGEST = 0.09, 0.62  # radii, as shares of the shorter side
+_PLAIN = 0.5  # how much of a leaf is the colour of its middle
+
+
+def lay(picture: Tensor, sources: Tensor, count: int, rng: Randomness) -> Tensor:
+    """`picture` (3, H, W) under `count` leaves, each a piece of one of `sources` (S, 3, H, W) at its own place.
+
+    Radii have the density r^-3, under which a picture's statistics are the same at every scale; half of the leaves
+    are ellipses and half rectangles, turned and drawn out at random.
+    """
+    height, width = picture.shape[1:]
+    shorter = min(height, width)
+    small, large = _SMALLEST**-2, _LARGEST**-2
+    radii = (small - (small - large) * rng.child("radius").uniform(count)).rsqrt().sort(descending=True).values
+    radii = radii * shorter
+    stretch = rng.child("stretch").normal(count).mul(0.5).exp()
+    angles = rng.child("angle").uniform(count) * math.pi
+    middles = rng.child("middle").uniform(count, 2)
+    square = rng.child("square").uniform(count) < 0.5
+    taken = (rng.child("source").uniform(count) * len(sources)).long()
+    rows, columns = torch.arange(height)[:, None], torch.arange(width)[None]
+    laid = picture.clone()
+    for leaf in range(count):
+        row, column = int(middles[leaf, 0] * height), int(middles[leaf, 1] * width)
+        down, across = rows - row, columns - column
+        cosine, sine = angles[leaf].cos(), angles[leaf].sin()
+        along = (across * cosine + down * sine) / (radii[leaf] * stretch[leaf])
+        aside = (down * cosine - across * sine) / (radii[leaf] / stretch[leaf])
+        inside = torch.maximum(along.abs(), aside.abs()) < 1 if square[leaf] else along.square() + aside.square() < 1
+        source = sources[taken[leaf]]
+        laid = torch.where(inside, torch.lerp(source, source[:, row, column, None, None], _PLAIN), laid)
+    return laid
+
 
 Start: TypeAlias = Literal["noise", "looks", "leaves", "figures"]
 _LEAVES, _SOURCES = 40, 8  # on each picture, and mixtures that they are taken from

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from veilkit.configs import check_range
 from veilkit.errors import ConfigError
 
 _START = (4, 2)  # rows and columns that a vector is reshaped to: the shape of a person, upright
@@ -27,13 +28,15 @@ class DeidDecoderConfig:
 
     def __post_init__(self) -> None:
         cells = math.prod(_START)
-        if self.features < cells or self.features % cells:
+        check_range("features", self.features, cells, 65536)
+        if self.features % cells:
             raise ConfigError(
                 f"a feature is reshaped to {_START[0]} x {_START[1]} places, so its length must be a multiple of "
                 f"{cells}, but got {self.features}"
             )
-        if min(self.size) < 4 or self.width < 2:
-            raise ConfigError(f"a decoder's picture must be at least 4 x 4 and its width at least 2, but got {self}")
+        for side in self.size:
+            check_range("size", side, 4, 1024)
+        check_range("width", self.width, 2, 4096)
 
 
 class DeidDecoder(nn.Module):

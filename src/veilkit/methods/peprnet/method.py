@@ -11,8 +11,16 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast
 import torch
 from torch import Tensor, nn
 
-from veilkit.checkpoint import content_sha256, half_precision, load_checkpoint, load_weights, save_checkpoint
-from veilkit.configs import as_dict, digest, with_settings
+from veilkit.checkpoint import (
+    built,
+    content_sha256,
+    half_precision,
+    load_checkpoint,
+    refuse_tensors,
+    save_checkpoint,
+    understood,
+)
+from veilkit.configs import as_dict, digest, from_json, read_facts, with_settings
 from veilkit.errors import ConfigError
 from veilkit.methods.base import Method
 from veilkit.methods.controls import Blur, Mask, MaskConfig, Pixelate
@@ -25,7 +33,7 @@ from veilkit.methods.peprnet.training.run import Target, decoder_config, encoder
 from veilkit.networks.reid import ReidNetwork, channels_last, save_reid
 from veilkit.privacy import Ledger, unit
 from veilkit.rng import Randomness
-from veilkit.training.state import of_prefix, with_prefix
+from veilkit.training.state import split_prefixes, with_prefix
 from veilkit.types import ImageBatch, Release, Split
 
 if TYPE_CHECKING:
@@ -206,13 +214,15 @@ class PeprNet(Method[PeprNetConfig]):
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read what `save` wrote; the expert beside it is not needed."""
-        checkpoint = load_checkpoint(path, f"method/{cls.name}")
-        config = with_settings(cls.default, cast(dict[str, Any], checkpoint.config["method"]))
-        encoder, decoder = ReidNetwork(encoder_config(config)), None
-        load_weights(encoder, of_prefix("encoder", checkpoint.tensors), Path(path).name)
-        if tensors := of_prefix("decoder", checkpoint.tensors):
-            decoder = DeidDecoder(decoder_config(config))
-            load_weights(decoder, tensors, Path(path).name)
+        checkpoint, source = load_checkpoint(path, f"method/{cls.name}"), Path(path).name
+        with understood(source):
+            config = from_json(cls.default, read_facts(checkpoint.config, {"method": dict})["method"])
+        (encoder_weights, decoder_weights), others = split_prefixes(("encoder", "decoder"), checkpoint.tensors)
+        refuse_tensors(others, source)
+        encoder = built(lambda: ReidNetwork(encoder_config(config)), encoder_weights, source)
+        decoder = None
+        if decoder_weights:
+            decoder = built(lambda: DeidDecoder(decoder_config(config)), decoder_weights, source)
         return cls(config, encoder, decoder)
 
     def _tensors(self) -> dict[str, Tensor]:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from torch import Tensor
 
-from veilkit.checkpoint import content_sha256, load_checkpoint, load_weights, save_checkpoint
-from veilkit.configs import as_dict, digest, with_settings
+from veilkit.checkpoint import built, content_sha256, load_checkpoint, save_checkpoint, understood
+from veilkit.configs import as_dict, digest, from_json, read_facts, with_settings
 from veilkit.errors import ConfigError
 from veilkit.methods.base import Method
 from veilkit.methods.controls import Blur, Noise, Pixelate
@@ -184,11 +184,10 @@ class PrivacyReid(Method[PrivacyReidConfig]):
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read the anonymiser that `save` wrote, without decoder and recogniser."""
-        checkpoint = load_checkpoint(path, f"method/{cls.name}")
-        config = with_settings(cls.default, cast(dict[str, Any], checkpoint.config["method"]))
-        generator = Pix2PixUNet(config.generator)
-        load_weights(generator, checkpoint.tensors, Path(path).name)
-        return cls(config, generator)
+        checkpoint, source = load_checkpoint(path, f"method/{cls.name}"), Path(path).name
+        with understood(source):
+            config = from_json(cls.default, read_facts(checkpoint.config, {"method": dict})["method"])
+        return cls(config, built(lambda: Pix2PixUNet(config.generator), checkpoint.tensors, source))
 
 
 def desensitiser(config: PrivacyReidConfig) -> Desensitiser:

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from veilkit.errors import ConfigError
+from veilkit.configs import check_range
 from veilkit.networks.pix2pix_unet import start_normal
 
 
@@ -24,8 +24,8 @@ class PatchGanConfig:
     layers: int = 3
 
     def __post_init__(self) -> None:
-        if self.width < 1 or self.layers < 1:
-            raise ConfigError(f"a discriminator needs a positive width and at least 1 halving, but got {self}")
+        check_range("width", self.width, 1, 1024)
+        check_range("layers", self.layers, 1, 8)
 
 
 class PatchGan(nn.Module):

@@ -16,6 +16,7 @@ from multiprocessing.connection import Connection
 import torch
 
 from veilkit.errors import UsageError, VeilkitError
+from veilkit.pipeline.bounds import bound_memory, processor_seconds
 from veilkit.pipeline.engines.forkserver import Socket, serve
 from veilkit.pipeline.work import Worker
 
@@ -29,13 +30,17 @@ def work(connection: Socket) -> None:
             told = f"the method cannot be sent to worker processes ({error}): define it in a module, or use workers=0"
             connection.send(UsageError(told))
             return
+        limits = worker.job.limits
+        bound_memory(limits.memory)
         connection.send("ready")
         while True:
             task = connection.recv()
             try:
-                connection.send(worker.run(task))
+                with processor_seconds(limits.seconds * len(task.entries)):
+                    answer: object = worker.run(task)
             except VeilkitError as error:
-                connection.send(error)
+                answer = error
+            connection.send(answer)
 
 
 def main() -> None:

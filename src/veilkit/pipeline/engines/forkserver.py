@@ -51,11 +51,10 @@ class ForkServer:
             number: int = self._control.recv()
         return number, ours
 
-    def wait(self, number: int) -> str:
-        """How a worker that has ended did so."""
+    def wait(self, number: int) -> int:
+        """How a worker that has ended did so: its exit code, or less than 0 for the signal that ended it."""
         self._control.send((_WAIT, number))
-        code = os.waitstatus_to_exitcode(self._control.recv())
-        return f"signal {-code}" if code < 0 else f"exit code {code}"
+        return os.waitstatus_to_exitcode(self._control.recv())
 
     def stop(self) -> None:
         """End the server; workers end when their sockets close."""

@@ -19,6 +19,7 @@ from typing import Self, TypeAlias
 import torch
 
 from veilkit.errors import WorkerError
+from veilkit.pipeline.bounds import OUT_OF_TIME
 from veilkit.pipeline.engines.forkserver import ForkServer, take
 from veilkit.pipeline.ledger import Entry
 from veilkit.pipeline.work import Job, Task, Worker, refused_entry
@@ -61,7 +62,7 @@ class LocalEngine:
     def run(self, tasks: Iterator[Task], handle: Handler) -> None:
         """Do all tasks; `handle` is called in this process with each result."""
         if self._processes:
-            _Pool(self._processes, tasks, handle).run()
+            _Pool(self._processes, tasks, handle, self._job.limits.seconds).run()
             return
         threads = torch.get_num_threads()
         torch.set_num_threads(1)  # as in the workers: the number of threads may change the last bits of a result
@@ -76,8 +77,8 @@ class LocalEngine:
 class _Pool:
     """Deals tasks to processes and results to the handler; replaces processes that die."""
 
-    def __init__(self, processes: list[_Process], tasks: Iterator[Task], handle: Handler) -> None:
-        self._processes, self._tasks, self._handle = processes, tasks, handle
+    def __init__(self, processes: list[_Process], tasks: Iterator[Task], handle: Handler, seconds: int = 0) -> None:
+        self._processes, self._tasks, self._handle, self._seconds = processes, tasks, handle, seconds
         self._again: deque[Task] = deque()
         self._deaths = 0
 
@@ -106,8 +107,9 @@ class _Pool:
 
     def _bury(self, process: _Process) -> None:
         """Try the dead worker's tasks again; the one that it died on, only once."""
-        cause = process.stop()
-        self._deaths += 1
+        code = process.stop()
+        late, cause = code == -OUT_OF_TIME, _how(code)
+        self._deaths += not late
         if self._deaths >= _DEATHS:
             raise WorkerError(
                 f"worker processes died {self._deaths} times in a row ({cause}): is there enough memory? "
@@ -118,12 +120,24 @@ class _Pool:
         self._again.extend(others)
         if culprit.apart and len(culprit.entries) > 1:  # only one of them is to blame
             self._again.extendleft(replace(culprit, entries=(entry,)) for entry in reversed(culprit.entries))
+        elif late:
+            reason = (
+                f"it took more than {self._seconds} seconds of processor time: "
+                "allow more (--max-seconds), or make it smaller"
+            )
+            self._handle(tuple(refused_entry(entry, reason) for entry in culprit.entries))
         elif culprit.retried:
             reason = f"a worker process died on it twice ({cause})"
             self._handle(tuple(refused_entry(entry, reason) for entry in culprit.entries))
         else:
             self._again.appendleft(replace(culprit, retried=True))
         process.start()
+
+
+def _how(code: int | None) -> str:
+    if code is None:
+        return "its server died"
+    return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 
 class _Process:
@@ -159,10 +173,10 @@ class _Process:
         entries: tuple[Entry, ...] = result
         return entries
 
-    def stop(self) -> str:
-        """End the process; says how it ended."""
+    def stop(self) -> int | None:
+        """End the process; returns its exit code, below 0 for a signal, or None where that cannot be known."""
         if self._number is None:
-            return "stopped before"
+            return None
         number, self._number = self._number, None
         self.connection.close()
         with suppress(ProcessLookupError):
@@ -170,7 +184,7 @@ class _Process:
         try:
             return self._server.wait(number)
         except (EOFError, OSError):
-            return "its server died"
+            return None
 
     def _send(self, message: object) -> None:
         with suppress(BrokenPipeError, ConnectionResetError):  # it has died: reading its answer will say so

@@ -11,6 +11,9 @@ from veilkit.methods.disguise.critics import CriticsConfig, GanLoss
 from veilkit.methods.disguise.identity_transforms import TransformConfig
 from veilkit.methods.disguise.swapper import SwapperConfig
 
+MOST_STEPS = 10**9
+_MOST_EXPERTS = 64
+
 
 @dataclass(frozen=True, slots=True)
 class DisguiseTrainingConfig(FaceSettings):
@@ -71,14 +74,17 @@ class DisguiseTrainingConfig(FaceSettings):
                 f"expected a weight for each of {len(self.utility)} utility experts, "
                 f"but got {len(self.utility_weights)}: set utility_weights"
             )
+        for name in ("identity", "views", "utility", "utility_weights"):
+            if len(getattr(self, name)) > _MOST_EXPERTS:
+                raise ConfigError(f"{name} must name at most {_MOST_EXPERTS}, but got {len(getattr(self, name))}")
         for name in ("id", "deid", "mix", "kld", "natural", "reconstruction", "matching", "gan"):
             check_range(f"{name}_weight", getattr(self, f"{name}_weight"), 0.0, 1e6)
         for weight in self.utility_weights:
             check_range("utility_weights", weight, 0.0, 1e6)
         for name in ("swapper_steps", "transform_steps", "joint_steps"):
-            check_range(name, getattr(self, name), 0, 10**9)
+            check_range(name, getattr(self, name), 0, MOST_STEPS)
         for name in ("ensemble_steps", "check_every", "save_every"):
-            check_range(name, getattr(self, name), 1, 10**9)
+            check_range(name, getattr(self, name), 1, MOST_STEPS)
         check_range("batch", self.batch, 2, 4096)
         check_range("rate", self.rate, 1e-12, 1.0)
         check_range("shaken", self.shaken, 0.0, 0.2)

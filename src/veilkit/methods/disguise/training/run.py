@@ -25,13 +25,13 @@ from veilkit.methods.disguise.identity_transforms import (
     unnatural_loss,
 )
 from veilkit.methods.disguise.swapper import Swapper
-from veilkit.methods.disguise.training.config import DisguiseTrainingConfig
+from veilkit.methods.disguise.training.config import MOST_STEPS, DisguiseTrainingConfig
 from veilkit.methods.disguise.training.data import DisguiseData
 from veilkit.methods.disguise.training.jitter import shaken
 from veilkit.methods.disguise.training.transform import training_noise
 from veilkit.rng import Randomness
 from veilkit.training.fitting import seeded
-from veilkit.training.state import of_prefix, pack_optimizer, read_state, unpack_optimizer, with_prefix
+from veilkit.training.state import of_prefix, pack_optimizer, read_counts, read_state, unpack_optimizer, with_prefix
 
 STATE_KIND = "disguise-training"
 _COMPARED = 256  # identities whose distributions are compared
@@ -209,7 +209,8 @@ class DisguiseRun:
     def restore(self, path: Path) -> None:
         """Go on from what `save` wrote; refuses the state of another recipe, expert or dataset."""
         saved = read_state(path, STATE_KIND, self._facts)
-        done, before, now = int(saved.config["done"]), int(saved.config["swapper_steps"]), self.config.swapper_steps
+        counts = read_counts(saved, path, {"done": 3 * MOST_STEPS, "swapper_steps": MOST_STEPS})
+        done, before, now = counts["done"], counts["swapper_steps"], self.config.swapper_steps
         if before != now and done > min(before, now):
             raise ConfigError(
                 f"{path} is at step {done}, of which {before} trained the swapper alone: swapper_steps cannot become "

@@ -9,6 +9,7 @@ from veilkit.configs import check_range
 from veilkit.datasets.augment import AugmentConfig
 from veilkit.errors import ConfigError
 from veilkit.methods.peprnet.deid_decoder import DeidDecoderConfig
+from veilkit.networks.reid import check_input_size
 
 Adversary: TypeAlias = Literal["none", "uniform", "alternating"]
 
@@ -55,6 +56,7 @@ class PeprTrainingConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        check_input_size("size", self.size)
         DeidDecoderConfig(self.features, self.size, self.decoder_width)
         check_range("epochs", self.epochs, 1, 100_000)
         check_range("rate", self.rate, 1e-9, 1.0)

@@ -15,7 +15,8 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from veilkit.checkpoint import load_weights, save_checkpoint
+from veilkit.checkpoint import load_weights, save_checkpoint, understood
+from veilkit.configs import read_facts
 from veilkit.datasets.augment import augment
 from veilkit.datasets.sampler import PKSampler
 from veilkit.errors import ConfigError, DataError
@@ -28,7 +29,7 @@ from veilkit.training.fitting import seeded
 from veilkit.training.pixels import read_pixels
 from veilkit.training.reid_run import freeze, start_from
 from veilkit.training.schedule import Decay, Schedule
-from veilkit.training.state import of_prefix, pack_optimizer, read_state, unpack_optimizer, with_prefix
+from veilkit.training.state import of_prefix, pack_optimizer, read_counts, read_state, unpack_optimizer, with_prefix
 from veilkit.types import Split
 
 STATE_KIND = "peprnet-training"
@@ -151,7 +152,9 @@ class PeprRun:
     def restore(self, path: Path) -> None:
         """Go on from what `save` wrote; refuses the state of another recipe, start or dataset."""
         saved = read_state(path, STATE_KIND, self._facts)
-        self.epoch, self.history = int(saved.config["epoch"]), list(saved.config["history"])
+        with understood(path.name):
+            history = read_facts(saved.config, {"history": tuple[dict[str, Any], ...]})["history"]
+        self.epoch, self.history = read_counts(saved, path, {"epoch": self.config.epochs})["epoch"], list(history)
         load_weights(self.encoder, of_prefix("encoder", saved.tensors), path.name)
         load_weights(self.head, of_prefix("head", saved.tensors), path.name)
         if self.decoder is not None:

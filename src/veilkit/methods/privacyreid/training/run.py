@@ -12,9 +12,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from veilkit.checkpoint import load_weights, save_checkpoint
+from veilkit.checkpoint import load_weights, save_checkpoint, understood
+from veilkit.configs import read_facts
+from veilkit.errors import ConfigError
 from veilkit.methods.privacyreid.patchgan import PatchGan, discriminator_loss, generator_loss
-from veilkit.methods.privacyreid.quantiser import quantised_through
 from veilkit.methods.privacyreid.training.config import AnonymiserConfig
 from veilkit.methods.privacyreid.training.data import AnonymiserData
 from veilkit.methods.privacyreid.training.joint_reid import JointReid
@@ -23,7 +24,18 @@ from veilkit.networks.pix2pix_unet import Pix2PixUNet
 from veilkit.rng import Randomness
 from veilkit.training.fitting import seeded
 from veilkit.training.schedule import Schedule
-from veilkit.training.state import of_prefix, pack_optimizer, read_state, unpack_optimizer, with_prefix
+from veilkit.training.state import of_prefix, pack_optimizer, read_counts, read_state, unpack_optimizer, with_prefix
+
+
+def quantised_through(images: Tensor) -> Tensor:
+    """Images in [0, 1] as an 8-bit file holds them; the gradient is that of the identity (straight through).
+
+    >>> import torch
+    >>> float(quantised_through(torch.tensor(0.5)) * 255)
+    128.0
+    """
+    return images + (images.detach().mul(255).round_().clamp_(0, 255).div_(255) - images.detach())
+
 
 STATE_KIND = "anonymiser-training"
 _RANGE = 2.0  # L1 is taken on [-1, 1], as in pix2pix, whose weight of 100 it goes with
@@ -126,6 +138,10 @@ class AnonymiserRun:
         facts: of the run that wrote it, where that is another one; it must be one without upgradation.
         """
         saved = read_state(path, STATE_KIND, self._facts if facts is None else facts)
+        with understood(path.name):
+            known = read_facts(saved.config, {"best": float | None, "decisions": tuple[dict[str, Any], ...]})
+            if self.supervision is not None and facts is None and known["best"] is None:
+                raise ConfigError("best is none, but the run upgrades its supervision")
         if of_prefix("target", saved.tensors):
             self.upgrade()
         for prefix, network in self._networks().items():
@@ -133,9 +149,9 @@ class AnonymiserRun:
         self.reid.restore(of_prefix("reid", saved.tensors), path.name)
         unpack_optimizer(self._generators, of_prefix("generators", saved.tensors))
         unpack_optimizer(self._discriminators, of_prefix("discriminators", saved.tensors))
-        self.epoch, self.decisions = int(saved.config["epoch"]), saved.config["decisions"]
+        self.epoch, self.decisions = read_counts(saved, path, {"epoch": 100_000})["epoch"], list(known["decisions"])
         if self.supervision is not None and facts is None:
-            self.supervision = Supervision(saved.config["best"], self.target is not None)
+            self.supervision = Supervision(known["best"], self.target is not None)
 
     def _networks(self) -> dict[str, nn.Module]:
         always = {

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
-from veilkit.methods.privacyreid.training.baseline import train_baseline
+from veilkit.checkpoint import save_checkpoint
 from veilkit.methods.privacyreid.training.check import Check, ValidationPeople
 from veilkit.methods.privacyreid.training.config import AnonymiserConfig
 from veilkit.methods.privacyreid.training.data import AnonymiserData, Desensitiser, run_facts
@@ -26,7 +26,45 @@ from veilkit.progress import Progress
 from veilkit.rng import Randomness
 from veilkit.training.allocator import keep_memory, without_denormals
 from veilkit.training.holdout import Holdout
+from veilkit.training.schedule import Schedule
+from veilkit.training.state import read_counts, read_state
 from veilkit.types import Split
+
+STATE_KIND = "anonymiser-baseline"
+
+
+def train_baseline(
+    data: AnonymiserData,
+    config: AnonymiserConfig,
+    facts: dict[str, Any],
+    state: Path,
+    *,
+    init: Path | None = None,
+    stream: TextIO | None = None,
+) -> ReidNetwork:
+    """The recogniser after `baseline_epochs`; resumable to the same bits from `state`, saved at each epoch's end."""
+    reid = JointReid(config.reid, data.people, Randomness.from_seed(config.reid.seed).child("baseline"), init)
+    epochs, epoch = config.baseline_epochs, 0
+    if state.exists():
+        saved = read_state(state, STATE_KIND, facts)
+        reid.restore(saved.tensors, state.name)
+        epoch = read_counts(saved, state, {"epoch": epochs})["epoch"]
+    schedule = Schedule(epochs, min(config.reid.warmup, epochs), config.reid.decay, config.milestones)
+    steps = len(data.batches(0))
+    with Progress(epochs * steps, "baseline", done=epoch * steps, stream=stream) as progress:
+        while epoch < epochs:
+            batches = data.batches(epoch)
+            for step, positions in enumerate(batches):
+                images, labels = data.varied(positions, epoch, step)
+                loss = reid.loss([images, data.desensitised(images, epoch, step)], labels)
+                reid.zero_grad()
+                loss.backward()  # type: ignore[no-untyped-call]
+                reid.step(schedule.factor(epoch + step / len(batches)))
+                progress.advance(1, f"epoch {epoch + 1}/{epochs}, loss {loss.item():.2f}")
+            epoch += 1
+            save_checkpoint(state, reid.tensors(), {"epoch": epoch, "run": facts}, STATE_KIND)
+    return reid.network.eval()
+
 
 _STATE, _BASELINE = "state.safetensors", "baseline.safetensors"
 _CHECKS = "checks"  # folder of states that are kept for another run to go on from

@@ -1,0 +1,1 @@
+"""Speed, memory and robustness, each measured by one script, and the claims that follow."""

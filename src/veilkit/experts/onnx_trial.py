@@ -1,0 +1,153 @@
+"""An ONNX network tried in a process of its own, with a limit of time and of memory.
+
+A network may hold a loop without an end, or ask for more memory than there is, and its file does not show that. The
+process that tries it can be ended; this one could not.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import signal
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from veilkit import errors
+from veilkit.errors import CheckpointError, ConfigError, VeilkitError
+from veilkit.experts.onnx import OnnxEmbedder, check_runtime, open_onnx
+from veilkit.experts.preprocessing import Normalisation, Order, Preprocessing, size_text
+from veilkit.experts.trial import try_embedder
+
+_START = (
+    "import json, sys; asked = json.load(sys.stdin); sys.path[:] = asked.pop('path'); "
+    "from veilkit.experts.onnx_trial import main; main(asked)"
+)
+_SPENT = int(getattr(signal, "SIGPROF", 0))
+_ANSWER = "veilkit-trial:"  # what the line with the answer begins with
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """seconds: of computing, once the process has started. wait: seconds in all, where much else is going on.
+
+    memory: bytes beyond what it has then. per_byte: further ones, for each of the file's.
+    """
+
+    seconds: float = 30.0
+    wait: float = 120.0
+    memory: int = 2**30
+    per_byte: int = 4
+
+
+LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What the trial has found out. sha256: of the file that was tried."""
+
+    dim: int
+    sha256: str
+    size: tuple[int, int]
+
+
+def try_onnx(
+    file: Path,
+    normalisation: Normalisation,
+    *,
+    name: str,
+    size: tuple[int, int] | None,
+    order: Order,
+    flip: bool,
+    limits: Limits | None = None,
+) -> Tried:
+    """Open the network, embed the test images and say what came out; raises CheckpointError for what does not fit."""
+    check_runtime()
+    limits = limits or LIMITS
+    asked = {
+        "path": sys.path, "file": str(Path(file).resolve()), "mean": normalisation.mean, "std": normalisation.std,
+        "name": name, "size": size, "order": order, "flip": flip, "limits": asdict(limits),
+    }  # fmt: skip
+    try:
+        done = subprocess.run(  # noqa: S603 - this interpreter, and a program of our own
+            [sys.executable, "-c", _START], input=json.dumps(asked), capture_output=True, text=True,
+            timeout=limits.wait, check=False, errors="replace",
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise _too_slow(file, limits) from None
+    if done.returncode == -_SPENT:
+        raise _too_slow(file, limits)
+    told = [line.removeprefix(_ANSWER) for line in done.stdout.splitlines() if line.startswith(_ANSWER)]
+    if not told:
+        raise CheckpointError(
+            f"{Path(file).name}: the trial of the network ended without an answer (exit code {done.returncode}); "
+            "it is damaged, or needs more memory than a network of its size should"
+        )
+    answer: dict[str, Any] = json.loads(told[-1])
+    if "error" in answer:
+        raise _error(answer["error"], answer["message"])
+    height, width = answer["size"]
+    return Tried(answer["dim"], answer["sha256"], (height, width))
+
+
+def main(asked: dict[str, Any]) -> None:
+    """What the child does: one trial, and one line of JSON about it."""
+    file, limits = Path(asked["file"]), Limits(**asked["limits"])
+    check_runtime()  # importing it is part of the start
+    if _SPENT:  # ends the process wherever it is; who asked waits for longer only where there is no such signal
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, limits.seconds)
+    _limit_memory(limits.memory + limits.per_byte * file.stat().st_size)
+    try:
+        answer = asdict(_trial(file, asked))
+    except VeilkitError as error:
+        answer = {"error": type(error).__name__, "message": str(error)}
+    except MemoryError:
+        answer = {"error": "CheckpointError", "message": f"{file.name}: the network needs too much memory"}
+    sys.stdout.write(f"\n{_ANSWER}{json.dumps(answer)}\n")
+
+
+def _trial(file: Path, asked: dict[str, Any]) -> Tried:
+    bound = open_onnx(file).size
+    size = tuple(asked["size"]) if asked["size"] else bound
+    if size is None:
+        raise ConfigError(f"{file.name} takes images of any size; give the one it was trained with, like 256x128")
+    height, width = size
+    if bound is not None and bound != size:
+        raise CheckpointError(
+            f"{file.name}: the network takes images of {size_text(bound)}, but the size given is "
+            f"{size_text((height, width))}"
+        )
+    preprocessing = Preprocessing((height, width), tuple(asked["mean"]), tuple(asked["std"]), asked["order"])
+    embedder = OnnxEmbedder.load(file, preprocessing, name=asked["name"], flip=asked["flip"])
+    try_embedder(embedder)
+    return Tried(embedder.dim, embedder.sha256, (height, width))
+
+
+def _limit_memory(more: int) -> None:
+    """From here on at most `more` bytes beyond what this process has already; only where the system can."""
+    try:
+        resource: Any = importlib.import_module("resource")
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    except (ImportError, OSError, ValueError):
+        return
+    most = pages * resource.getpagesize() + more
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    if hard == resource.RLIM_INFINITY or most < hard:
+        resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+
+
+def _too_slow(file: Path, limits: Limits) -> CheckpointError:
+    return CheckpointError(
+        f"{Path(file).name}: the network gave no answer to two test images within {limits.seconds:g} seconds of "
+        "computing; does it hold a loop that does not end?"
+    )
+
+
+def _error(name: str, message: str) -> VeilkitError:
+    kind = getattr(errors, name, None)
+    known = kind in (CheckpointError, ConfigError, errors.DataError)
+    return kind(message) if known and kind is not None else CheckpointError(message)

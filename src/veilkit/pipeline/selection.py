@@ -1,0 +1,73 @@
+"""Which pictures of a release somebody names: by names there, those of originals, or patterns of either."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from fnmatch import translate
+from itertools import product
+from pathlib import Path
+
+from veilkit.errors import UsageError
+
+
+def selected(only: Sequence[str], pictures: Mapping[str, str], private: Path) -> list[str]:
+    """The pictures that `only` names, in the order of the release.
+
+    pictures: those of the release, with their hashes. private: the folder of its ledger, which is read only where
+    a name is none of the release: it may be an original's, or a pattern such as "patient 003/*", whose `*` stands for
+    any characters, "/" included.
+    """
+    found = {name for name in only if name in pictures}
+    if others := [name for name in only if name not in pictures]:
+        originals = _originals(private, pictures)
+        for name in others:
+            fits = _matcher(name)
+            of_name = {picture for picture in pictures if fits(picture)}
+            of_name |= {picture for picture, original in (originals or {}).items() if fits(original)}
+            if not of_name:
+                raise _unknown(name, pictures, private, originals is not None)
+            found |= of_name
+    return [name for name in pictures if name in found]
+
+
+def _matcher(name: str) -> Callable[[str], bool]:
+    """Whether a path is the one named, or one of its pattern."""
+    pattern = re.compile(translate(name))
+    return lambda path: path == name or pattern.match(path) is not None
+
+
+def _unknown(name: str, pictures: Mapping[str, str], private: Path, has_ledger: bool) -> UsageError:
+    about = (
+        f"names are those of the originals, or those in its SHA256SUMS, such as {next(iter(pictures), None)!r}"
+        if has_ledger
+        else f"names are those in its SHA256SUMS, such as {next(iter(pictures), None)!r}; for those of the originals "
+        f"its ledger is needed, and there is none in {private} (--key FILE takes the one beside that key)"
+    )
+    return UsageError(f"the release has no picture {name!r}: {about}")
+
+
+def _originals(private: Path, pictures: Mapping[str, str]) -> dict[str, str] | None:
+    """The original's path of each picture, from the ledger of just this release; None where there is no such."""
+    for file, how in product(sorted(private.glob("*.ledger")), ("mode=ro", "immutable=1")):  # a folder on a DVD
+        try:
+            with closing(sqlite3.connect(f"{file.resolve().as_uri()}?{how}", uri=True)) as ledger:
+                known = dict(_known(ledger, pictures))
+        except (sqlite3.Error, OSError):  # damaged, or no ledger: it may be another that is wanted
+            continue
+        if len(known) == len(pictures):
+            return known
+    return None
+
+
+def _known(ledger: sqlite3.Connection, pictures: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The pictures that a ledger knows, with the hash that they have here, and their originals."""
+    rows = ledger.execute("SELECT output, source, output_sha256 FROM pictures WHERE state = 'done'")
+    for output, source, digest in rows:
+        if isinstance(output, bytes) and isinstance(source, bytes):
+            picture = os.fsdecode(output)
+            if picture in pictures and pictures[picture] == digest:
+                yield picture, os.fsdecode(source)

@@ -1,0 +1,84 @@
+"""The safetensors format, read with bounds: nothing is allocated that the file does not hold.
+
+The layout is an 8-byte length, that many bytes of JSON (padded with spaces), and the tensors, whose offsets count
+from the header's end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from veilkit.errors import CheckpointError
+
+MOST_BYTES = 2**33  # of a file; the state of the largest training is about a quarter of it
+MOST_HEADER = 2**25
+MOST_TENSORS = 100_000
+MOST_AXES = 8
+LONGEST_NAME = 512
+NUMBER_TYPES = frozenset({"F64", "F32", "F16", "BF16", "I64", "I32", "I16", "I8", "U8", "BOOL"})
+
+
+def read_safetensors(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
+    """Metadata and tensors; raises CheckpointError for what is no such file, or no sensible one."""
+    with _opened(path) as file:
+        names = list(file.keys())
+        if len(names) > MOST_TENSORS:
+            raise CheckpointError(f"{path.name}: it holds {len(names):,} tensors, more than {MOST_TENSORS:,}")
+        for name in names:
+            _check_tensor(path, file, name)
+        return dict(file.metadata() or {}), {name: file.get_tensor(name) for name in names}
+
+
+def read_metadata(path: Path) -> dict[str, str]:
+    """The texts in the header; no tensor is read."""
+    with _opened(path) as file:
+        return dict(file.metadata() or {})
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    if not path.is_file():
+        raise CheckpointError(f"{path}: no such model file")
+    try:
+        _check_header(path)
+        with safe_open(path, framework="pt") as file:
+            yield file
+    except (SafetensorError, OSError, ValueError, RuntimeError, TypeError) as error:
+        hint = "pickle files are not loaded" if _looks_pickled(path) else "it is damaged or of another format"
+        raise CheckpointError(f"{path.name}: not a safetensors file; {hint}") from error
+
+
+def _check_header(path: Path) -> None:
+    """The header's length is told by the file itself, and its JSON takes many times that in memory."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+    if size > MOST_BYTES:
+        raise CheckpointError(f"{path.name}: it has {size:,} bytes; model files have at most {MOST_BYTES:,}")
+    if 8 + length <= size and length > MOST_HEADER:
+        raise CheckpointError(f"{path.name}: its header has {length:,} bytes; expected at most {MOST_HEADER:,}")
+
+
+def _check_tensor(path: Path, file: Any, name: str) -> None:
+    part = file.get_slice(name)
+    shape, kind = part.get_shape(), part.get_dtype()
+    shown = name if len(name) <= LONGEST_NAME else f"{name[:60]}..."
+    if len(name) > LONGEST_NAME or len(shape) > MOST_AXES or math.prod(max(side, 1) for side in shape) > MOST_BYTES:
+        raise CheckpointError(f"{path.name}: no model has a tensor like {shown} of shape {shape[:MOST_AXES]}")
+    if kind not in NUMBER_TYPES:
+        raise CheckpointError(
+            f"{path.name}: {shown} has numbers of type {kind}; expected one of {', '.join(sorted(NUMBER_TYPES))}"
+        )
+
+
+def _looks_pickled(path: Path) -> bool:
+    with path.open("rb") as file:
+        head = file.read(4)
+    return head[:1] == b"\x80" or head == b"PK\x03\x04"  # a bare pickle, or torch's archive around one

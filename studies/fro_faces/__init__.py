@@ -1,0 +1,1 @@
+"""FRO on faces in small: verification by pool and students."""
