@@ -100,7 +100,8 @@ def test_it_passes_its_gates_where_people_can_be_recognised(name: str) -> None:
     evidence = run(name)
     assert evidence.invalid == ()
     gates = evidence.details["gates"]
-    assert gates["on originals"] >= gates["clean bound"] - 1e-6 > gates["chance"]
+    assert gates["on originals"] > gates["chance"]
+    assert gates["clean bound"] is None or gates["on originals"] >= gates["clean bound"] - 1e-6 > gates["chance"]
 
 
 @pytest.mark.parametrize("name", ADVERSARIES)

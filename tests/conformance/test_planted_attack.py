@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +12,11 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
+import veilkit.attacks
 from tests.attacks.targets import noise, target
 from tests.audit.folders import changed, plain
-from tests.conformance.guide import GUIDES, guide_attack
+from tests.conformance import test_attacks as conformance
+from tests.conformance.guide import GUIDES, guide_attack, guide_code
 from veilkit.attacks import ATTACKS, run_gated
 from veilkit.audit import run_audit
 from veilkit.audit.report.compare_report import as_html, as_markdown
@@ -29,9 +33,10 @@ TITLE = "Protected pictures linked by their thumbnails"
 
 
 @pytest.fixture(autouse=True)
-def planted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The one line in the table."""
-    monkeypatch.setitem(ATTACKS._entries, NAME, guide_attack())
+def planted(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The guide's file, and the one line in the table."""
+    module = guide_attack(tmp_path_factory.mktemp("attacks"), monkeypatch)
+    monkeypatch.setitem(ATTACKS._entries, NAME, module.Thumbnails)
 
 
 def pixelated(pixels: np.ndarray, index: int) -> np.ndarray:
@@ -87,6 +92,23 @@ def test_it_passes_its_gates_and_finds_nothing_in_noise() -> None:
     assert clean.details["gates"]["on originals"] == 1.0
 
 
+@pytest.mark.parametrize(
+    "check",
+    [
+        conformance.test_it_says_what_it_is,
+        conformance.test_fit_returns_the_attack,
+        conformance.test_its_scores_have_role_direction_interval_and_note,
+        conformance.test_the_same_target_gives_the_same_evidence,
+        conformance.test_the_target_is_untouched,
+        conformance.test_without_what_it_needs_it_is_not_applicable,
+        conformance.test_it_passes_its_gates_where_people_can_be_recognised,
+        conformance.test_it_finds_nothing_in_noise_and_something_in_the_originals,
+    ],
+)
+def test_it_conforms(check: Callable[[str], None]) -> None:
+    check(NAME)
+
+
 def test_the_command_line_lists_and_shows_it() -> None:
     listed = CliRunner().invoke(app, ["attacks", "list"]).stdout
     assert f"{NAME} " in listed
@@ -96,8 +118,11 @@ def test_the_command_line_lists_and_shows_it() -> None:
     assert f"| `{NAME}` | L0 | {ATTACKS[NAME].summary} |" in table
 
 
-def test_the_guide_touches_one_file_and_one_line() -> None:
+def test_the_guide_says_how_much_is_touched() -> None:
+    _, code = guide_code("add-an-attack.md")
     guide = (GUIDES / "add-an-attack.md").read_text()
-    assert "two files touched" in guide
-    block = guide.split("```python\n")[1].split("```")[0]
-    assert len([line for line in block.splitlines() if line.strip()]) <= 50
+    lines_of_code = len(code.splitlines())
+    assert f"One new file of {lines_of_code} lines and two lines in a table" in guide
+    table = Path(veilkit.attacks.__file__).read_text()
+    for attack in (ATTACKS["own_original"], ATTACKS["linkage"]):
+        assert len(re.findall(rf"\b{attack.__name__}\b", table)) == 2  # an import and a line of the table
