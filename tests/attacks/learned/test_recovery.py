@@ -93,9 +93,9 @@ def test_an_attacker_who_hardly_learned_is_invalid() -> None:
 
 def test_a_falling_loss_is_no_excuse_for_what_was_found() -> None:
     falling = Fitted(np.zeros(50), np.linspace(1, 0.1, 50), early=False)
-    assert "still falling" in unfinished(falling, 0.3, 0.9)[0]
+    assert "still falling" in unfinished(falling, 0.3, 0.9)[0].text
     assert unfinished(falling, 0.95, 0.9) == ()
-    assert "still falling" in unfinished(falling, 0.95, None)[0]
+    assert "still falling" in unfinished(falling, 0.95, None)[0].text
     by_heart = Fitted(np.linspace(1, 0, 50), np.r_[np.linspace(1, 0.5, 10), np.linspace(0.5, 0.9, 41)], early=False)
     assert unfinished(by_heart, 0.0, 0.9) == ()
 
