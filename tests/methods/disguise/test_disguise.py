@@ -141,9 +141,7 @@ def test_a_model_whose_weights_are_no_numbers_is_refused(value: float, tmp_path:
     broken = tiny_disguise()
     next(iter(broken.model.swapper.parameters())).data[0] = value
     broken.save(tmp_path / "model.safetensors")
-    with pytest.raises(
-        CheckpointError, match=r"model.safetensors: .*1 of its tensors hold NaN or infinity \(swapper"
-    ):
+    with pytest.raises(CheckpointError, match=r"model.safetensors: swapper/.* holds NaN or infinite values"):
         Disguise.load(tmp_path / "model.safetensors")
 
 
