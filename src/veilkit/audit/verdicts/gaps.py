@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from veilkit.audit.cells.image_scores import TO_ORIGINAL
-from veilkit.audit.cells.synthetic_measures import LEFT_OUT, was_not_asked, unpaired_gaps
+from veilkit.audit.cells.synthetic_measures import LEFT_OUT, unpaired_gaps, was_not_asked
 from veilkit.audit.inputs.subject import Subject
 from veilkit.audit.inputs.synthetic_subject import UnpairedSubject
 from veilkit.audit.result import Measurement, Unmeasured
