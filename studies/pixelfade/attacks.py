@@ -22,7 +22,7 @@ from veilkit.attacks.learned.silhouette import (
     train_marker,
 )
 from veilkit.attacks.people_split import divide, pixels
-from veilkit.audit.inputs.rerun import Again
+from veilkit.audit.inputs.rerun import FreshKeys
 from veilkit.methods import Method
 
 
@@ -35,7 +35,7 @@ def stronger(name: str, target: AttackTarget, config: PixelFadeStudyConfig, meth
         make = partial(Averaging, config.counts)
         updates = -(-config.averaged * max(config.counts) // config.batch)  # picture-steps, as the attack counts
         budget = Budget(updates, config.averaged, config.batch, config.seed)
-        target = replace(target, protector=Again(method, config.seed), budget=budget)
+        target = replace(target, protector=FreshKeys(method, config.seed), budget=budget)
     return described(run_gated(make, target))
 
 

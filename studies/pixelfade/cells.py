@@ -31,11 +31,10 @@ from studies.shared.people_data import chosen_people, laid_out
 from studies.shared.study import by_kind
 from veilkit.attacks import AttackTarget, Budget, Masks
 from veilkit.attacks.learned.foreground import foreground
-from veilkit.attacks.learned.recovery import RecoveryConfig
+from veilkit.attacks.learned.recovery import Recovery, RecoveryConfig
 from veilkit.attacks.learned.silhouette import SilhouetteConfig
 from veilkit.attacks.people_split import attack_size
 from veilkit.attacks.pictures import NoisePictures
-from veilkit.audit.cells.attempts import attempts
 from veilkit.audit.inputs.cache import Cache
 from veilkit.datasets.market1501 import Market1501
 from veilkit.experts import Embedder, load_expert
@@ -91,7 +90,7 @@ class PixelFadeCells:
         for name in self.config.releases:
             file = self.folder / "sheets" / f"{name}.png"
             if self.recovery(name)["applicable"] and not file.exists():
-                sheet(file, attempts(self._target(name), self._unet, _COLUMNS).rows())
+                sheet(file, Recovery(self._unet).recovered_pictures(self._target(name), _COLUMNS).rows())
 
     # What is kept, and how much is seen (Tables 1 and 7; Tables 3 and 4, Figures 4 and 5)
 

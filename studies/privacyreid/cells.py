@@ -35,7 +35,6 @@ from veilkit.attacks.learned.recovery import Recovery, RecoveryConfig
 from veilkit.attacks.learned.retrained import RECIPE, Retrained, RetrainedConfig
 from veilkit.attacks.people_split import attack_size, pixels
 from veilkit.attacks.stolen_decoder import StolenDecoder
-from veilkit.audit.cells.attempts import recover as recover_by_network
 from veilkit.audit.cells.images import similarity
 from veilkit.audit.inputs.cache import Cache
 from veilkit.audit.inputs.pictures import FilePictures
@@ -196,7 +195,7 @@ class PrivacyReidCells:
         rows |= {f"recovered {stage} U": self.restored(kind, stage) for stage in LEARNED}
         sheet = {name: pixels(pictures, size)[chosen] for name, pictures in rows.items()}
         if Recovery.name in self.config.attacks:
-            _, answers = recover_by_network(target, self._unet, chosen)
+            _, answers = Recovery(self._unet).recover(target, chosen)
             sheet["stranger's U-Net"] = (answers * 255).round().byte()
         return sheet
 

@@ -12,7 +12,6 @@ from veilkit.attacks import AttackTarget, run_gated
 from veilkit.attacks.learned.recovery import Recovery, RecoveryConfig
 from veilkit.attacks.people_split import pixels
 from veilkit.attacks.recovered import likeness
-from veilkit.audit.cells.attempts import recover
 from veilkit.metrics import paired_difference
 from veilkit.rng import Randomness
 from veilkit.types import Evidence
@@ -44,7 +43,7 @@ def recovery(target: AttackTarget, config: RecoveryConfig) -> dict[str, Any]:
     evidence = run_gated(lambda: Recovery(config), target)
     if not evidence.applicable:
         return described(evidence)
-    victims, answers = recover(target, config)
+    victims, answers = Recovery(config).recover(target)
     assert victims.originals is not None
     assert victims.people is not None
     found = likeness(answers, pixels(victims.originals, (answers.shape[2], answers.shape[3])))

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import torch
 
@@ -56,7 +58,7 @@ class Lazy(StockRecogniser):
 
 
 def _fields(target: AttackTarget) -> dict[str, object]:
-    return {name: getattr(target, name) for name in AttackTarget.__slots__}
+    return {field.name: getattr(target, field.name) for field in dataclasses.fields(target)}
 
 
 def test_an_attack_that_misses_what_is_there_is_invalid() -> None:

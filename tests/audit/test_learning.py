@@ -46,7 +46,7 @@ def test_attackers_learn_when_they_may(pictures: tuple[Path, Path], tmp_path: Pa
     report = tmp_path / "out" / "report.html"
     hidden = report.read_text()
     assert 'alt="Recovered picture' not in hidden  # attempts may have succeeded
-    assert "where it succeeds, it shows real people" in hidden
+    assert "where an attack succeeds, that shows real people" in hidden
     run_audit(*pictures, learn=2, attacks=["recovery"], show_originals=True, **options)
     shown = report.read_text()
     assert shown.count('alt="Recovered picture') == 8

@@ -15,7 +15,7 @@ from PIL import Image
 from tests.audit.folders import blur, changed, grey, market, noise, person, plain, same
 from tests.methods.anonymisers import tiny_model_file
 from veilkit.audit import AuditResult, read_audit, run_audit
-from veilkit.audit.report.terminal import told
+from veilkit.audit.report.terminal import lines as terminal_lines
 from veilkit.audit.verdicts.verdict import Grade
 from veilkit.errors import CheckpointError, DataError, UsageError
 from veilkit.experts import load_expert
@@ -206,7 +206,7 @@ def test_a_folder_without_pairs_of_people_whom_nobody_knows_is_looked_into_and_n
     assert all(verdict.grade is Grade.NOT_ATTACKED for verdict in result.verdicts)
     said = next(note for note in result.notes if "only their files and pixels are looked into" in note)
     assert re.search(r"With pairs, everything could be measured.*Without pairs.*--labels", said)
-    lines = list(told(result))
+    lines = list(terminal_lines(result))
     assert any(line.startswith("For more verdicts: the originals of these pictures") for line in lines)
     assert not any("--learn" in line for line in lines)
 

@@ -23,7 +23,7 @@ from studies.shared.figures import plot
 from studies.shared.people_data import chosen_people, few_of_each, laid_out
 from tests.methods.experts import pictures, toy_expert
 from tests.studies.harness import Done, people
-from veilkit.audit.inputs.rerun import Again
+from veilkit.audit.inputs.rerun import FreshKeys
 from veilkit.datasets.market1501 import load_market1501
 from veilkit.errors import DataError
 from veilkit.methods.pixelfade.config import PixelFadeConfig
@@ -149,7 +149,7 @@ def test_paired_differences_leave_out_what_lacks_a_value() -> None:
 
 def test_protecting_again_depends_on_picture_and_draw_alone() -> None:
     again, afresh = (
-        Again(PixelFade(PixelFadeConfig(steps=3, batch=4, spread=1.0), toy_expert()), 0) for _ in range(2)
+        FreshKeys(PixelFade(PixelFadeConfig(steps=3, batch=4, spread=1.0), toy_expert()), 0) for _ in range(2)
     )
     images = pictures(3)
     first = again(images, 0)

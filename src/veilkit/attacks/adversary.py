@@ -1,10 +1,11 @@
-"""What an adversary is given: a budget, pairs of other people, the protection to be run again, its decoder."""
+"""What an adversary is given: the release, a budget, pairs of other people, the protection to run, a decoder."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +13,16 @@ from torch import Tensor
 
 from veilkit.attacks.pictures import Pictures, SomePictures
 from veilkit.errors import ConfigError, DataError
+from veilkit.experts import Embedder
 
 Protector: TypeAlias = Callable[[Tensor, int], Tensor]
 """Protects again: images (N, 3, H, W) in [0, 1] and the number of a draw to protected images of the same shape.
 
 Each draw is under a fresh key; the same draw gives the same answer, whichever pictures share a call.
 """
+
+Oracle: TypeAlias = Callable[[Tensor], Tensor]
+"""The protection as the adversary may run it: images (N, 3, H, W) in [0, 1] to protected images of the same shape."""
 
 Undo: TypeAlias = Callable[[Tensor], Tensor]
 """The decoder of a reversible protection: protected images (N, 3, H, W) in [0, 1] to the originals, nearly."""
@@ -95,3 +100,42 @@ class Pairs:
         masks = None if self.masks is None else self.masks.only(indices)
         shown, clean = (None if each is None else each[indices] for each in (self.features, self.clean_features))
         return Pairs(originals, protected, self.people[indices], masks, shown, clean)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AdversaryHalf:
+    """The half of a target that an adversary holds. Each uses only what its level and its needs allow.
+
+    protected: the release's pictures. features: (N, D) what a release of features shows of each picture. recogniser:
+    independent of the protection, to attack with.
+
+    The rest is for adversaries who learn, none of whom applies without a budget, and for those who stole something.
+    pairs: of other people, who are not in this target; without any, and without an oracle, the people of the target
+    are divided. protector: protects again under fresh keys. authorised: the expert for whom the release was made.
+    work: a folder for states of training, which are taken up again there; without one they are lost. start: weights
+    that attackers who train a recogniser start from, a backbone file or a whole Re-ID network (safetensors), whose
+    backbone they take over; without any they start from scratch.
+    decoder: the secret half of a reversible protection, for who has stolen it; it needs no budget. neutral: the
+    protection with one and the same identity for everybody, where it injects identities. identity: the expert by
+    which it tells whose to replace, for who has stolen its model.
+    """
+
+    protected: Pictures | None = None
+    features: NDArray[np.float32] | None = None
+    recogniser: Embedder | None = None
+    budget: Budget | None = None
+    pairs: Pairs | None = None
+    protector: Protector | None = None
+    authorised: Embedder | None = None
+    work: Path | None = None
+    start: Path | None = None
+    decoder: Undo | None = None
+    neutral: Oracle | None = None
+    identity: Embedder | None = None
+
+    def seen_of(self, indices: NDArray[np.int64]) -> dict[str, Any]:
+        """What the release shows of these pictures."""
+        return {
+            "protected": None if self.protected is None else SomePictures(self.protected, indices),
+            "features": None if self.features is None else self.features[indices],
+        }

@@ -10,10 +10,9 @@ from torch import Tensor
 
 from veilkit.attacks.adversary import Protector
 from veilkit.attacks.base import Attack, AttackTarget, Need
-from veilkit.attacks.headline import NOT_SAFE, Headline
-from veilkit.attacks.mean_image import resized
+from veilkit.attacks.headline import Headline
 from veilkit.attacks.people_split import attack_size, pixels, some_people
-from veilkit.attacks.pictures import HeldPictures, Pictures
+from veilkit.attacks.pictures import HeldPictures, Pictures, resized
 from veilkit.attacks.recovered import mean_of, own_bound, score_recovered
 from veilkit.attacks.undone import recognised
 from veilkit.errors import ConfigError
@@ -44,7 +43,7 @@ class Averaging(Attack):
         "An attacker who gets several protections of one picture averages them; in {value} of them{interval} "
         "{judge} then finds the very original",
         metric="",
-        warning=NOT_SAFE,
+        undoes=True,
     )
     needs = frozenset({Need.IMAGES, Need.PAIRS, Need.EXPERT, Need.PROTECTOR, Need.BUDGET})
 

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import ClassVar, Literal, Self, TypeAlias
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
-from veilkit.attacks.adversary import Budget, Masks, Pairs, Protector, Undo
-from veilkit.attacks.headline import Cost, Headline, general_headline
-from veilkit.attacks.pictures import Pictures, SomePictures
-from veilkit.attacks.search import Search
-from veilkit.experts import Embedder
+from veilkit.attacks.adversary import AdversaryHalf
+from veilkit.attacks.adversary import Oracle as Oracle  # attacks take it from here, with all else that they need
+from veilkit.attacks.described import Described
+from veilkit.attacks.pictures import Pictures
+from veilkit.attacks.scoring import ScoringHalf
 from veilkit.rng import Randomness
-from veilkit.types import Evidence, Level, Reason, ReasonCode
-
-Oracle: TypeAlias = Callable[[Tensor], Tensor]
-"""The protection as the adversary may run it: images (N, 3, H, W) in [0, 1] to protected images of the same shape."""
+from veilkit.types import Evidence, Reason, ReasonCode
 
 
 class Need(StrEnum):
@@ -71,47 +66,15 @@ LACKING = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AttackTarget:
-    """A release under attack. Picture i of `protected` came from picture i of `originals`, where those are known.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AttackTarget(AdversaryHalf, ScoringHalf):
+    """A release under attack: what its adversary is given, and what tells whether the adversary is right.
 
-    An adversary uses only what its level allows; the rest is there to score what it found.
-    rng: of the bootstrap, which draws the same people for all scores, and of the gates.
-    people: (N,) a code for each picture's person, whom the bootstrap draws; None where unknown.
-    search: who is searched for; None where people cannot be. recogniser: the independent judge to attack with.
-
-    The rest is for adversaries who learn, none of whom applies without a budget. pairs: of other people, who are not
-    in this target; without any, and without an oracle, the people of the target are divided. protector: protects
-    again under fresh keys. authorised: the expert for whom the release was made. masks: of the originals.
-    work: a folder for states of training, which are taken up again there; without one they are lost.
-    decoder: the secret half of a reversible protection, for who has stolen it; it needs no budget.
-    neutral: the protection with one and the same identity for everybody, where it injects identities. identity: the
-    expert by which it tells whose to replace, for who has stolen its model.
-    start: weights that attackers who train a recogniser start from, a backbone file or a whole Re-ID network
-    (safetensors), whose backbone they take over; without any they start from scratch.
-
-    features: (N, D) what a release of features shows of each picture; clean_features: (N, D') of the same pictures
-    before anything was done to protect them, without which no attack on features can pass its gates.
+    Picture i of `protected` came from picture i of `originals`, where those are known. rng: of the bootstrap, which
+    draws the same people for all scores, and of the gates.
     """
 
     rng: Randomness
-    protected: Pictures | None = None
-    features: NDArray[np.float32] | None = None
-    originals: Pictures | None = None
-    people: NDArray[np.int64] | None = None
-    search: Search | None = None
-    recogniser: Embedder | None = None
-    budget: Budget | None = None
-    pairs: Pairs | None = None
-    protector: Protector | None = None
-    authorised: Embedder | None = None
-    masks: Masks | None = None
-    work: Path | None = None
-    decoder: Undo | None = None
-    clean_features: NDArray[np.float32] | None = None
-    neutral: Oracle | None = None
-    identity: Embedder | None = None
-    start: Path | None = None
 
     def lacks(self, need: Need) -> bool:
         """Whether something an attack may need is not here (what it learns from is checked when it is fitted)."""
@@ -133,46 +96,23 @@ class AttackTarget:
 
     def only(self, indices: NDArray[np.int64]) -> AttackTarget:
         """The part of the target that holds these pictures."""
-        return replace(
-            self,
-            protected=None if self.protected is None else SomePictures(self.protected, indices),
-            features=None if self.features is None else self.features[indices],
-            clean_features=None if self.clean_features is None else self.clean_features[indices],
-            originals=None if self.originals is None else SomePictures(self.originals, indices),
-            people=None if self.people is None else self.people[indices],
-            search=None if self.search is None else self.search.only(indices),
-            masks=None if self.masks is None else self.masks.only(indices),
-        )
+        return replace(self, **self.seen_of(indices), **self.truth_of(indices))
 
 
-class Attack(ABC):
+class Attack(Described):
     """An adversary of one level. A subclass sets the class attributes and writes `run`.
 
     The first score of its evidence is the headline, by which the gates judge it; `details["chance"]` holds, for each
-    metric that has one, what blind guessing scores. A `baseline` is not an adversary but what adversaries must beat:
-    it has no gates. `Evidence.invalid` of `run` holds the reasons of gates of its own: a loss that still fell.
+    metric that has one, what blind guessing scores. `Evidence.invalid` of `run` holds the reasons of gates of its
+    own: a loss that still fell.
 
-    headline: the sentence that tells it, a general one by default. tells_identity: whether it tells who somebody is;
-    another takes no part in a level's grade. uses_weights: whether it may start from public weights (`target.start`).
-    searches: the kind of its queries and of its gallery, where it is a plain search by the judge, so that two audits
-    can be compared search by search.
+    uses_weights: whether it may start from public weights (`target.start`). searches: the kind of its queries and of
+    its gallery, where it is a plain search by the judge, so that two audits can be compared search by search.
     """
 
-    name: ClassVar[str]
-    summary: ClassVar[str]
-    level: ClassVar[Level]
     needs: ClassVar[frozenset[Need]]
-    headline: ClassVar[Headline]
-    cost: ClassVar[Cost] = Cost.SECONDS
-    baseline: ClassVar[bool] = False
-    tells_identity: ClassVar[bool] = True
     uses_weights: ClassVar[bool] = False
     searches: ClassVar[tuple[Literal["raw", "protected"], Literal["raw", "protected"]] | None] = None
-
-    def __init_subclass__(cls, **arguments: object) -> None:
-        super().__init_subclass__(**arguments)
-        if "name" in vars(cls) and "headline" not in vars(cls):
-            cls.headline = general_headline(cls.name, cls.summary)
 
     @classmethod
     def weights_facts(cls, start: Path | None) -> dict[str, str]:
@@ -183,7 +123,7 @@ class Attack(ABC):
         """Learn from the protection as a callable and from public pictures. L0 attackers learn nothing."""
         return self
 
-    def told(self, evidence: Evidence) -> Self:
+    def informed_by(self, evidence: Evidence) -> Self:
         """Take from the evidence on a release what the gates cannot show: a grid, a ratio. Nothing by default.
 
         Gates attack pictures that were never protected. A fresh attacker that would find nothing to undo there is
@@ -196,7 +136,7 @@ class Attack(ABC):
         """Attack; the target has all that the attack needs. Gates are applied by `gated.run_gated`."""
 
     def clean_bound(self, target: AttackTarget) -> float | None:
-        """What the headline must reach where nothing is protected; None where no such bound is known."""
+        """What the headline must reach where nothing is protected; None for "surely more than chance"."""
         return None
 
     def lacking(self, target: AttackTarget, oracle: Oracle | None, public: Pictures | None) -> tuple[Reason, ...]:
@@ -207,7 +147,3 @@ class Attack(ABC):
         if Need.PUBLIC in self.needs and public is None:
             absent.add(Need.PUBLIC)
         return tuple(LACKING[need] for need in Need if need in absent)
-
-    def not_applicable(self, *missing: Reason) -> Evidence:
-        """The evidence of an attack that cannot be made."""
-        return Evidence(self.name, self.level, missing=missing)

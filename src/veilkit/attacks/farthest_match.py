@@ -42,7 +42,7 @@ class FarthestMatch(Attack):
     def __init__(self) -> None:
         self._mirrors = False
 
-    def told(self, evidence: Evidence) -> Self:
+    def informed_by(self, evidence: Evidence) -> Self:
         """That this is a gate, where nothing was pushed away."""
         self._mirrors = True
         return self

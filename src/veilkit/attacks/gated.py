@@ -12,12 +12,13 @@ from torch import Tensor
 
 from veilkit.attacks.adversary import Pairs, Protector
 from veilkit.attacks.base import Attack, AttackTarget, Oracle
-from veilkit.attacks.gates import reaches_clean_bound, scores_chance
+from veilkit.attacks.gates import not_tried, through_gates
 from veilkit.attacks.pictures import NoisePictures, Pictures
 from veilkit.rng import Randomness
-from veilkit.types import Evidence, Reason, ReasonCode
+from veilkit.types import Evidence, ReasonCode
 
 TRIAL_PICTURES = 400  # whole people are taken until so many are reached
+_NO_ORIGINALS = "the originals are not at hand, so nobody knows what this attack finds where nothing is protected"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,45 +79,22 @@ def run_gated(
     evidence = attack.fit(oracle, public).run(target)
     if attack.baseline or not evidence.applicable:
         return evidence
-    reasons, details = _gates(lambda: make().told(evidence), trial or Trial.of(target), oracle, public)
-    return replace(evidence, invalid=(*evidence.invalid, *reasons), details={**evidence.details, "gates": details})
-
-
-def _gates(
-    make: Callable[[], Attack], trial: Trial | None, oracle: Oracle | None, public: Pictures | None
-) -> tuple[tuple[Reason, ...], dict[str, object]]:
+    trial = trial or Trial.of(target)
     if trial is None:
-        text = "the originals are not at hand, so nobody knows what this attack finds where nothing is protected"
-        return (Reason(ReasonCode.NO_ORIGINALS, text),), {}
-    clean = make().fit(_unchanged if oracle else None, public)
-    on_clean = clean.run(trial.clean)
-    on_noise = (
-        make().fit(_noise(trial.noise.rng.child("gate", "oracle")) if oracle else None, public).run(trial.noise)
-    )
-    for tried, what in ((on_clean, "the originals"), (on_noise, "independent noise")):
-        if not tried.applicable:
-            text = f"its gates could not be run: on {what}, {tried.why_missing}"
-            return (Reason(ReasonCode.GATES_NOT_RUN, text),), {}
-    bound = clean.clean_bound(trial.clean)
-    headline, noise_score = on_clean.scores[0], on_noise.scores[0]
-    chance = on_clean.details.get("chance", {}).get(headline.metric)
+        return not_tried(evidence, _NO_ORIGINALS, ReasonCode.NO_ORIGINALS)
+    clean, noisy = make().informed_by(evidence), make().informed_by(evidence)
+    clean.fit(_unchanged if oracle else None, public)
+    noisy.fit(_noise(trial.noise.rng.child("gate", "oracle")) if oracle else None, public)
     assert trial.clean.originals is not None
     pictures = len(trial.clean.originals)
-    people = pictures if trial.clean.people is None else len(np.unique(trial.clean.people))
-    reasons = []
-    if bound is not None:
-        reasons.append(reaches_clean_bound(headline, bound, chance or 0.0))
-    if chance is not None:
-        reasons.append(scores_chance(noise_score, chance, people))
-    details = {
-        "metric": headline.metric,
-        "pictures": pictures,
-        "on originals": headline.value,
-        "clean bound": bound,
-        "on noise": noise_score.value,
-        "chance": chance,
-    }
-    return tuple(reason for reason in reasons if reason), details
+    return through_gates(
+        evidence,
+        clean.run(trial.clean),
+        noisy.run(trial.noise),
+        bound=clean.clean_bound(trial.clean),
+        pictures=pictures,
+        people=pictures if trial.clean.people is None else len(np.unique(trial.clean.people)),
+    )
 
 
 def trial_pictures(target: AttackTarget) -> NDArray[np.int64]:

@@ -7,16 +7,53 @@ the result is invalid, or None.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from veilkit.errors import ConfigError
 from veilkit.metrics import clopper_pearson
-from veilkit.types import Reason, ReasonCode, Score
+from veilkit.types import Evidence, Reason, ReasonCode, Score
 
 _ROUNDING = 1e-6
 _SURE = 0.999  # a sound attack must not be called invalid by one unlucky draw in twenty
 _WIDEN = 3.2905 / 1.9600  # from a 95 % to a 99.9 % interval of a normal distribution
+
+
+def through_gates(
+    evidence: Evidence, clean: Evidence, noise: Evidence, *, bound: float | None, pictures: int, people: int
+) -> Evidence:
+    """The evidence on a release, with the reasons for which it proves nothing, and what its gates measured.
+
+    clean, noise: what fresh attackers found where nothing is protected, and in independent noise; the first score of
+    each is judged. bound: what that score must reach on the originals, None for "surely more than chance". pictures,
+    people: that the gates were tried on.
+    """
+    for tried, what in ((clean, "the originals"), (noise, "independent noise")):
+        if not tried.applicable:
+            return not_tried(evidence, f"on {what}, {tried.why_missing}")
+    headline, noise_score = clean.scores[0], noise.scores[0]
+    chance = clean.details.get("chance", {}).get(headline.metric)
+    reasons = [reaches_clean_bound(headline, bound or 0.0, chance or 0.0)]
+    if chance is not None:
+        reasons.append(scores_chance(noise_score, chance, people))
+    gates = {
+        "metric": headline.metric,
+        "pictures": pictures,
+        "on originals": headline.value,
+        "clean bound": bound,
+        "on noise": noise_score.value,
+        "chance": chance,
+    }
+    failed = tuple(reason for reason in reasons if reason)
+    return replace(evidence, invalid=(*evidence.invalid, *failed), details={**evidence.details, "gates": gates})
+
+
+def not_tried(evidence: Evidence, why: str, code: ReasonCode = ReasonCode.GATES_NOT_RUN) -> Evidence:
+    """The evidence of an attack whose gates could not be tried: whatever it did not find may still be there."""
+    text = why if code is not ReasonCode.GATES_NOT_RUN else f"its gates could not be run: {why}"
+    reason = Reason(code, text)
+    return replace(evidence, invalid=(*evidence.invalid, reason), details={**evidence.details, "gates": {}})
 
 
 def reaches_clean_bound(found: Score, bound: float, chance: float) -> Reason | None:

@@ -19,7 +19,8 @@ class Headline:
     """A title for a finding, and its sentence, which holds {value}, {interval}, and {judge} or {Judge}, who searches.
 
     blind: what blind guessing does. metric: the score that it speaks of; the first of the evidence where it is empty.
-    warning: what to add where more than chance was surely found. beside_originals: whether the judge's rate on the
+    warning: what to add where more than chance was surely found. undoes: whether it brings back who or what was
+    protected; it is then told first, and warned of. beside_originals: whether the judge's rate on the
     originals says what could be found. question, signal: attacks of one question are told together, the first valid
     one in full, the others by their signal.
     """
@@ -29,9 +30,14 @@ class Headline:
     blind: str = "finds"
     metric: str = "rank-1"
     warning: str = ""
+    undoes: bool = False
     beside_originals: bool = False
     question: str = ""
     signal: str = ""
+
+    def __post_init__(self) -> None:
+        if self.undoes and not self.warning:
+            object.__setattr__(self, "warning", "This protection is not safe.")
 
 
 def general_headline(name: str, summary: str) -> Headline:
@@ -44,10 +50,7 @@ def general_headline(name: str, summary: str) -> Headline:
 def undoing_headline(title: str, who: str, what: str) -> Headline:
     """The headline of an attack that brings pictures back, in which a judge then searches."""
     sentence = f"An attacker {who} {what}; in {{value}} of them{{interval}} {{judge}} then finds the very original"
-    return Headline(title, sentence, warning=NOT_SAFE)
-
-
-NOT_SAFE = "This protection is not safe."
+    return Headline(title, sentence, undoes=True)
 
 
 def _plain(text: str) -> str:

@@ -75,9 +75,9 @@ def _scores(
     count = len(np.unique(clusters))
     lows: list[float | None] = [None] * len(rows)
     highs: list[float | None] = [None] * len(rows)
-    extra = ["" if people is not None else "pictures drawn, as people are not known"] * len(rows)
+    remarks = ["" if people is not None else "pictures drawn, as people are not known"] * len(rows)
     if count < 2:
-        extra = ["no interval: one person only" if people is not None else "no interval: one picture only"] * len(
+        remarks = ["no interval: one person only" if people is not None else "no interval: one picture only"] * len(
             rows
         )
     else:
@@ -99,7 +99,7 @@ def _scores(
             higher_is_better=higher_is_better,
             low=lows[place],
             high=highs[place],
-            note="; ".join(filter(None, [notes.get(name, ""), extra[place]])),
+            note="; ".join(filter(None, [notes.get(name, ""), remarks[place]])),
         )
         for place, name in enumerate(rows)
     )

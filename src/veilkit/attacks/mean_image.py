@@ -6,17 +6,15 @@ from typing import Self
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
 from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
 from veilkit.attacks.intervals import mean_score
-from veilkit.attacks.pictures import Pictures, SomePictures
+from veilkit.attacks.pictures import SMALLEST, Pictures, SomePictures, resized
 from veilkit.metrics import psnr, ssim
 from veilkit.types import Evidence, Level, Role, Score
 
-SMALLEST = 11  # pixels a side that SSIM's window needs
 _MOST = 1000  # originals that the baseline is measured on: evenly chosen, for it is one number only
 
 
@@ -80,13 +78,6 @@ def mean_picture(pictures: Pictures) -> Tensor:
     for _, images in pictures.batches():
         total += resized(images, (height, width)).double().sum(dim=0)
     return (total / len(pictures)).float().clamp_(0, 1)
-
-
-def resized(images: Tensor, size: tuple[int, int]) -> Tensor:
-    """Images (N, 3, H, W) in [0, 1] at another size (bilinear, smoothed when shrinking)."""
-    if tuple(images.shape[2:]) == size:
-        return images
-    return F.interpolate(images, size=size, mode="bilinear", align_corners=False, antialias=True).clamp_(0, 1)
 
 
 def _against(mean: Tensor, originals: Pictures) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

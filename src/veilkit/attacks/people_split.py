@@ -11,8 +11,7 @@ from torch import Tensor
 
 from veilkit.attacks.adversary import Pairs
 from veilkit.attacks.base import AttackTarget, Oracle
-from veilkit.attacks.mean_image import resized
-from veilkit.attacks.pictures import HeldPictures, Pictures
+from veilkit.attacks.pictures import HeldPictures, Pictures, resized
 from veilkit.errors import DataError
 from veilkit.rng import Randomness
 from veilkit.types import Reason, ReasonCode

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -14,6 +15,7 @@ from veilkit.errors import DataError
 from veilkit.experts import Embedder
 from veilkit.rng import Randomness
 
+SMALLEST = 11  # pixels a side that SSIM's window needs
 _BATCH = 64
 _BATCH_PIXELS = 4_000_000  # at most so many in a batch, unless a single picture has more
 
@@ -126,3 +128,10 @@ def embedded(embedder: Embedder, images: Tensor) -> NDArray[np.float32]:
             "check its weights and normalisation"
         )
     return features
+
+
+def resized(images: Tensor, size: tuple[int, int]) -> Tensor:
+    """Images (N, 3, H, W) in [0, 1] at another size (bilinear, smoothed when shrinking)."""
+    if tuple(images.shape[2:]) == size:
+        return images
+    return F.interpolate(images, size=size, mode="bilinear", align_corners=False, antialias=True).clamp_(0, 1)

@@ -12,9 +12,8 @@ from torch import Tensor
 from veilkit.attacks.base import AttackTarget
 from veilkit.attacks.gates import beats_mean_image
 from veilkit.attacks.intervals import mean_score, retrieval_scores
-from veilkit.attacks.mean_image import SMALLEST, resized
 from veilkit.attacks.people_split import pixels
-from veilkit.attacks.pictures import HeldPictures
+from veilkit.attacks.pictures import SMALLEST, HeldPictures, resized
 from veilkit.attacks.undone import recognised
 from veilkit.metrics import paper_psnr, psnr, retrieval, ssim
 from veilkit.types import Reason, Role, Score

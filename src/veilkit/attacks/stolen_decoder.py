@@ -8,9 +8,8 @@ from torch import Tensor
 from veilkit.attacks.adversary import Undo
 from veilkit.attacks.base import Attack, AttackTarget, Need
 from veilkit.attacks.headline import undoing_headline
-from veilkit.attacks.mean_image import resized
 from veilkit.attacks.people_split import attack_size, pixels
-from veilkit.attacks.pictures import Pictures
+from veilkit.attacks.pictures import Pictures, resized
 from veilkit.attacks.recovered import mean_of, own_bound, score_recovered
 from veilkit.types import Evidence, Level, Reason, ReasonCode
 

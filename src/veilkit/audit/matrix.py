@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from veilkit.attacks.learned.retrained import start_facts
+from veilkit.attacks.starting_weights import weights_facts
 from veilkit.audit.inputs.spec import AuditSpec, DatasetSpec, ExpertSpec, MethodSpec, ReleaseSpec
 from veilkit.audit.private_files import private_audit_folder, write_private
 from veilkit.audit.result import AuditResult
@@ -73,7 +73,7 @@ def run_matrix(spec: AuditSpec, out: str | Path, *, workers: int = 1) -> tuple[A
 def audits(spec: AuditSpec, out: str | Path, *, workers: int = 1) -> Iterator[Audited]:
     """The audits of a spec, one after the other, each as soon as it is made; files as `run_matrix` says."""
     for start in (spec.start, *(dataset.start for dataset in spec.datasets)):
-        start_facts(start)  # wrong weights are told before anything is protected
+        weights_facts(start)  # wrong weights are told before anything is protected
     target = Path(out).resolve()
     try:
         private_audit_folder(target)
@@ -118,12 +118,12 @@ def _audited(spec: AuditSpec, each: Combination, target: Path, workers: int) -> 
 
 def _row(each: Audited) -> dict[str, Any]:
     """What matrix.json says of one audit: of each attack its headline, or why there is none."""
-    about = each.combination
+    combination = each.combination
     row: dict[str, Any] = {
-        "dataset": about.dataset.name,
-        "release": about.source.name,
-        "expert": about.expert.name,
-        "seed": about.seed,
+        "dataset": combination.dataset.name,
+        "release": combination.source.name,
+        "expert": combination.expert.name,
+        "seed": combination.seed,
     }
     if each.result is None:
         return {**row, "why": each.why}
@@ -139,4 +139,4 @@ def _row(each: Audited) -> dict[str, Any]:
             "at_least": at_least(evidence),
         }  # fmt: skip
     alarms = [alarm.name for alarm in each.result.alarms]
-    return {**row, "alarms": alarms, "attacks": attacks, "report": f"audits/{about.name}/{REPORT}"}
+    return {**row, "alarms": alarms, "attacks": attacks, "report": f"audits/{combination.name}/{REPORT}"}

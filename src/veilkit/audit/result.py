@@ -141,7 +141,7 @@ class Finding:
     """One thing that a reader must know, in plain language.
 
     figure: the number as people read it. value, low, high: the same on [0, 1], and `marks` to compare it with.
-    invalid: why nothing may be concluded from it.
+    scale: of value and marks. invalid: why nothing may be concluded from it.
     """
 
     title: str
@@ -152,6 +152,7 @@ class Finding:
     low: float | None = None
     high: float | None = None
     marks: Mapping[str, float] = field(default_factory=dict)
+    scale: Literal["rate", "similarity"] = "rate"
     invalid: tuple[str, ...] = ()
 
 

@@ -9,12 +9,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from veilkit.attacks import ATTACKS, Budget
+from veilkit.attacks import Budget
 from veilkit.attacks.intervals import CONFIDENCE, DRAWS
-from veilkit.attacks.learned.recovery import Recovery, RecoveryConfig
+from veilkit.attacks.starting_weights import weights_facts
 from veilkit.audit.alarms import check_attacks, raise_alarms
 from veilkit.audit.alarms.pairs import check_pairs
-from veilkit.audit.cells.attempts import attempts
 from veilkit.audit.cells.budget import seconds_of
 from veilkit.audit.cells.engine import Place, compute_cells
 from veilkit.audit.cells.prepared import (
@@ -27,6 +26,7 @@ from veilkit.audit.cells.prepared import (
     Prepared,
     evidence_of,
 )
+from veilkit.audit.cells.recovered_pictures import recovered_pictures
 from veilkit.audit.cells.store import CellFiles
 from veilkit.audit.cells.tallies import tally
 from veilkit.audit.cells.timing import affordable, with_choice
@@ -54,7 +54,7 @@ from veilkit.rng import Randomness
 from veilkit.version import __version__
 
 RESULT, REPORT, TEXT = "audit.json", "report.html", "audit.md"
-_ATTEMPTS = 8  # recovered pictures that the report shows
+_RECOVERED = 8  # recovered pictures that the report shows
 
 
 def run_audit(
@@ -130,7 +130,7 @@ def run_audit(
     if workers < 1:
         raise UsageError(f"expected at least one worker, but got {workers}")
     seconds = None if budget is None else seconds_of(budget)
-    started = dict(fact for attack in ATTACKS.values() for fact in attack.weights_facts(_path(start)).items())
+    started = weights_facts(_path(start))
     target = destination(*sources, out)
     try:
         private_audit_folder(target)
@@ -162,7 +162,7 @@ def run_audit(
     with Cache(plan.features) as kept:
         prepared = Prepared.of(plan, kept)
         _ = prepared.method  # a wrong model is told before any work
-        facts = _facts(plan, show_originals) | prepared.extra.facts | _chosen(learn, started, attacks, prepared)
+        facts = _facts(plan, show_originals) | prepared.inputs.facts | _chosen(learn, started, attacks, prepared)
         facts["thresholds"] = as_dict(bars)
         if seconds is not None:
             choice = affordable(prepared, place, seconds)
@@ -171,13 +171,13 @@ def run_audit(
         found = compute_cells(prepared, place, workers)
         result = _assembled(prepared, found, facts, prepared.rng)
         result = replace(result, verdicts=level_verdicts(result, bars))
-        seen = None
-        recovered = result.evidence(Recovery.name)
-        if show_originals and recovered is not None and recovered.applicable:
-            seen = attempts(prepared.target, RecoveryConfig(), _ATTEMPTS)
+        recovered = recovered_pictures(result.attacks, prepared.target, _RECOVERED) if show_originals else None
         _write(target / RESULT, result.to_json())
         _write(target / TEXT, write_markdown(result))
-        _write(target / REPORT, write_report(result, prepared.subject, show_originals=show_originals, attempts=seen))
+        _write(
+            target / REPORT,
+            write_report(result, prepared.subject, show_originals=show_originals, recovered=recovered),
+        )
     return result
 
 

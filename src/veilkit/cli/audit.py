@@ -160,7 +160,7 @@ def audit(
     release or none could be paired, 2 nothing can be measured or an error, 130 interrupted.
     """
     from veilkit.audit.alarms.pairs import not_of_these
-    from veilkit.audit.report.terminal import told
+    from veilkit.audit.report.terminal import lines
     from veilkit.audit.run import REPORT, destination, run_audit
     from veilkit.errors import UsageError
 
@@ -207,7 +207,7 @@ def audit(
         draw_seed=draw_seed,
         thresholds=thresholds,
     )
-    for line in told(result):
+    for line in lines(result):
         typer.echo(line)
     target = destination(originals, protected, out)
     typer.echo(f"Report: {shown(target / REPORT)}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 from torch import Tensor
 
@@ -17,6 +17,9 @@ from veilkit.errors import DataError
 from veilkit.lookup import Lookup
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch, Release, Split
+
+if TYPE_CHECKING:
+    from veilkit.experts import Embedder
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +140,17 @@ class Recoverable(Protocol):
 
     def recover(self, images: Tensor, *, rng: Randomness) -> Tensor:
         """Pictures like the originals, from released ones (N, 3, H, W); `rng` as `protect` was given it."""
+
+
+@runtime_checkable
+class InjectsIdentity(Protocol):
+    """A method that gives people the identity of somebody else."""
+
+    def with_one_identity(self) -> Method[Any]:
+        """The same method, which gives everybody of one name one identity, whatever their faces say."""
+
+    def identity_expert(self) -> Embedder:
+        """The method's own recogniser, by which it tells whose identity it replaces."""
 
 
 class Synthesiser(Method[C]):

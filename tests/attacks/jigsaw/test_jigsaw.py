@@ -182,7 +182,7 @@ def test_where_pieces_are_missing_the_score_says_that_it_is_too_low() -> None:
 def test_told_of_a_grid_it_leaves_originals_alone_and_finds_nothing_in_noise() -> None:
     raw = HeldPictures(walkers())
     for pictures, expected in ((raw, 1.0), (NoisePictures(raw, Randomness.from_seed(1)), 0.0)):
-        evidence = Jigsaw().told(attacked("shuffled")).run(walkers_target(pictures))
+        evidence = Jigsaw().informed_by(attacked("shuffled")).run(walkers_target(pictures))
         assert value(evidence, "neighbours") == pytest.approx(expected, abs=0.05)
 
 

@@ -71,7 +71,7 @@ def test_what_a_surrogate_sees_in_noise_is_used() -> None:
     evidence = attack.run(learned_target(noise))
     assert values(evidence)["rank-1"] > 0.2  # in noise alone, at most 0.17 in the test before
     assert evidence.details["surrogate"] == "seer"
-    assert RecoveryWithFeatures().eye(learned_target()) is JUDGE
+    assert RecoveryWithFeatures().surrogate(learned_target()) is JUDGE
 
 
 def test_trainings_are_kept_and_found_again(tmp_path: Path) -> None:
@@ -93,9 +93,9 @@ def test_an_attacker_who_hardly_learned_is_invalid() -> None:
 
 def test_a_falling_loss_is_no_excuse_for_what_was_found() -> None:
     falling = Fitted(np.zeros(50), np.linspace(1, 0.1, 50), early=False)
-    assert "still falling" in unfinished(falling, 0.3, 0.9)[0]
+    assert "still falling" in unfinished(falling, 0.3, 0.9)[0].text
     assert unfinished(falling, 0.95, 0.9) == ()
-    assert "still falling" in unfinished(falling, 0.95, None)[0]
+    assert "still falling" in unfinished(falling, 0.95, None)[0].text
     by_heart = Fitted(np.linspace(1, 0, 50), np.r_[np.linspace(1, 0.5, 10), np.linspace(0.5, 0.9, 41)], early=False)
     assert unfinished(by_heart, 0.0, 0.9) == ()
 

@@ -11,7 +11,7 @@ from tests.audit.folders import blur, changed, plain
 from veilkit.audit import run_audit
 from veilkit.audit.cells.budget import Costs, choose, dear_among, learners_among, seconds_of
 from veilkit.audit.cells.prepared import SMALL_BUDGET
-from veilkit.audit.report.overview import rests_on
+from veilkit.audit.report.model import rests_on
 from veilkit.audit.verdicts.remedies import needed
 from veilkit.errors import UsageError
 
@@ -58,9 +58,9 @@ def test_fewer_people_and_nobody_who_learns_where_there_is_not() -> None:
 def test_attackers_who_learn_are_counted_as_asked_for() -> None:
     assert learners_among(frozenset({"linkage", "recovery", "averaging"})) == 1
     asked = frozenset({"linkage", "recovery", "identification"})
-    assert learners_among(frozenset({"averaging"}), again=True) == 1
-    assert learners_among(frozenset({"averaging", "identity_inversion"}), again=True) == 1
-    assert learners_among(frozenset({"averaging", "identity_inversion"}), again=True, identity=True) == 2
+    assert learners_among(frozenset({"averaging"}), runs_again=True) == 1
+    assert learners_among(frozenset({"averaging", "identity_inversion"}), runs_again=True) == 1
+    assert learners_among(frozenset({"averaging", "identity_inversion"}), runs_again=True, identity=True) == 2
     assert learners_among(asked) == 2
     assert learners_among(asked, paired=False) == 1  # who names people by examples needs no originals
 

@@ -12,7 +12,7 @@ from tests.audit.folders import plain
 from tests.methods.anonymisers import tiny_model_file
 from tests.methods.disguises import TINY, tiny_disguise_file, tiny_model
 from tests.methods.experts import tiny_expert_file
-from veilkit.audit.inputs.rerun import NO_MODEL, Again, method_of, one_identity
+from veilkit.audit.inputs.rerun import NO_MODEL, FreshKeys, method_of, one_identity
 from veilkit.audit.inputs.spec import read_spec
 from veilkit.audit.matrix import run_matrix
 from veilkit.audit.report.command import command
@@ -47,9 +47,9 @@ def test_the_model_is_run_under_the_settings_of_the_release(release: Path) -> No
     assert isinstance(method, Disguise)
     assert method.config.transform.noise == 0.5
     images = Randomness.from_seed(2).uniform(2, 3, 32, 32)
-    again = Again(method, 0)
+    again = FreshKeys(method, 0)
     assert not torch.equal(again(images, 0), again(images, 1))
-    assert torch.equal(again(images, 1), Again(method, 0)(images, 1))
+    assert torch.equal(again(images, 1), FreshKeys(method, 0)(images, 1))
 
 
 def test_one_identity_is_everybodys(release: Path) -> None:

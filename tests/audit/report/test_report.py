@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from importlib.resources import files
 from pathlib import Path
@@ -11,11 +12,15 @@ import torch
 
 from tests.audit.folders import blur, changed, plain, same
 from tests.audit.pages import check_page
+from veilkit.attacks.recovered_pictures import RecoveredPictures
 from veilkit.audit import run_audit
-from veilkit.audit.cells.attempts import Attempts
+from veilkit.audit.cells.recovered_pictures import Recovered
 from veilkit.audit.inputs.cache import Cache
 from veilkit.audit.inputs.subject import load_subject
 from veilkit.audit.report.html import write_report
+from veilkit.audit.report.model import report_of
+from veilkit.audit.report.terminal import lines
+from veilkit.audit.result import read_audit
 from veilkit.media.reading import Limits
 
 CSS = files("veilkit.audit.report").joinpath("templates/report.css").read_text()
@@ -49,6 +54,27 @@ def test_the_markdown_holds_the_same(folder: Path) -> None:
     assert str(folder) not in text
 
 
+def test_all_three_outputs_say_what_the_model_says(folder: Path) -> None:
+    result = read_audit(folder / "p.audit" / "audit.json")
+    report = report_of(result)
+    page = html.unescape((folder / "p.audit" / "report.html").read_text()).replace("\u00a0", " ")
+    text, printed = (folder / "p.audit" / "audit.md").read_text(), "\n".join(lines(result))
+    assert report.cautions  # judge and expert are one model here
+    assert report.needed
+    for said in (*(verdict.text for verdict in report.verdicts), report.needed):
+        assert said in page
+        assert said in text
+        assert said in printed
+    everywhere = (
+        *(verdict.aside for verdict in report.verdicts), report.utility_text, *report.rests_on.values(),
+        *report.cautions, *(row.finding.text for row in report.findings), *report.grades.values(), report.command,
+        *(row.gates for row in report.made), *(row.evidence.why_missing for row in report.not_made),
+    )  # fmt: skip
+    assert [said for said in everywhere if said not in page] == []
+    assert [said for said in everywhere if said not in text] == []
+    assert [row for row in report.findings if not row.repeated and row.finding.text not in printed] == []
+
+
 def test_recovered_pictures_are_shown_only_beside_originals(folder: Path) -> None:
     result = run_audit(folder / "o", folder / "p", expert="histogram", judge="histogram")
     picture = torch.zeros(2, 3, 8, 8, dtype=torch.uint8)
@@ -57,12 +83,17 @@ def test_recovered_pictures_are_shown_only_beside_originals(folder: Path) -> Non
             folder / "o", folder / "p", key=None, seed=None, labels="auto", limits=Limits(), cache=cache
         )
         pages = [
-            write_report(result, subject, show_originals=show, attempts=Attempts(picture, picture, picture))
+            write_report(
+                result,
+                subject,
+                show_originals=show,
+                recovered=Recovered("recovery", RecoveredPictures(picture, picture, picture)),
+            )
             for show in (False, True)
         ]
     assert 'alt="Recovered' not in pages[0]
     assert 'alt="Original' not in pages[0]
-    assert "where it succeeds, it shows real people" not in pages[0]  # the attack was not made in this audit
+    assert "left out as well" not in pages[0]  # the attack was not made in this audit
     assert pages[1].count('alt="Recovered') == pages[1].count('alt="Original') == 2
     for page in pages:
         check_page(page)

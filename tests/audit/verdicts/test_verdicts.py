@@ -13,7 +13,7 @@ from veilkit.attacks.base import LACKING, Need
 from veilkit.attacks.gates import beats_mean_image, loss_levelled, reaches_clean_bound
 from veilkit.audit.cells.tallies import tallied_difference
 from veilkit.audit.report.markdown import write_markdown
-from veilkit.audit.report.overview import rests_on
+from veilkit.audit.report.model import rests_on
 from veilkit.audit.report.tables import attack_rows
 from veilkit.audit.result import Tallies, Tally
 from veilkit.audit.verdicts.findings import summarise

@@ -21,8 +21,7 @@ from veilkit.attacks.jigsaw.public_people import public_images
 from veilkit.attacks.jigsaw.same_source import Lessons, describe
 from veilkit.attacks.jigsaw.seams import Indices, Seams
 from veilkit.attacks.jigsaw.truth import Truth
-from veilkit.attacks.mean_image import resized
-from veilkit.attacks.pictures import HeldPictures, Pictures
+from veilkit.attacks.pictures import HeldPictures, Pictures, resized
 from veilkit.attacks.undone import one_size, recognised
 from veilkit.rng import Randomness
 from veilkit.types import Evidence, Level, Reason, ReasonCode, Role
@@ -68,7 +67,7 @@ class Jigsaw(Attack):
         self._public = public
         return self
 
-    def told(self, evidence: Evidence) -> Self:
+    def informed_by(self, evidence: Evidence) -> Self:
         """Take the number of rows and columns as known."""
         rows, columns = evidence.details["grid"]
         self._shape = int(rows), int(columns)

@@ -8,8 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from veilkit.attacks.mean_image import resized
-from veilkit.attacks.pictures import Pictures
+from veilkit.attacks.pictures import Pictures, resized
 from veilkit.synthetic.people import render_person
 
 _WORLD = 271828  # a seed of its own: nobody from here is in a set that somebody protects

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from veilkit.attacks.adversary import Budget
 from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
-from veilkit.attacks.headline import NOT_SAFE, Cost, Headline
+from veilkit.attacks.headline import Cost, Headline
 from veilkit.attacks.learned.learning import Learning, digest, learn, unfinished
 from veilkit.attacks.people_split import Division, divide, victims_of
 from veilkit.attacks.pictures import Pictures
@@ -107,7 +107,7 @@ class EmbeddingInversion(Attack):
         "Embeddings inverted",
         "An attacker whose network learned on other people how protection moves embeddings guesses the original's; "
         "by {value} of the guesses{interval} {judge} finds the very original",
-        warning=NOT_SAFE,
+        undoes=True,
     )
     cost = Cost.TRAINING
     needs = frozenset({Need.IMAGES, Need.PAIRS, Need.EXPERT, Need.BUDGET})

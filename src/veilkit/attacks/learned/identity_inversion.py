@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from veilkit.attacks.adversary import Protector
 from veilkit.attacks.base import AttackTarget, Need
-from veilkit.attacks.headline import NOT_SAFE, Headline
+from veilkit.attacks.headline import Headline
 from veilkit.attacks.learned.embedding_inversion import EmbeddingInversion, Features, train_inverter
 from veilkit.attacks.people_split import Division
 from veilkit.attacks.pictures import HeldPictures, Pictures
@@ -38,7 +38,7 @@ class IdentityInversion(EmbeddingInversion):
         "Identities inverted with the stolen model",
         "An attacker who has stolen the protection's model, and learned with its own identity expert how it moves "
         "identities, guesses the original's; by {value} of the guesses{interval} that expert finds the very original",
-        warning=NOT_SAFE,
+        undoes=True,
     )
     needs = frozenset({Need.IMAGES, Need.PAIRS, Need.BUDGET, Need.PROTECTOR, Need.IDENTITY})
 

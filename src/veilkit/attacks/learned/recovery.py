@@ -18,6 +18,7 @@ from veilkit.attacks.learned.learning import Learning, digest, learn, unfinished
 from veilkit.attacks.people_split import Division, divide, pixels, victims_of
 from veilkit.attacks.pictures import Pictures
 from veilkit.attacks.recovered import mean_of, own_bound, score_recovered
+from veilkit.attacks.recovered_pictures import RecoveredPictures
 from veilkit.experts import Embedder
 from veilkit.networks.unet import UNet, UNetConfig
 from veilkit.rng import Randomness
@@ -74,22 +75,48 @@ class Recovery(Attack):
         if division.missing:
             return self.not_applicable(*division.missing)
         assert division.victims.protected is not None
-        eye = self.eye(target)
-        learner = Recoverer(division, target.budget, self.config, eye)
+        surrogate = self.surrogate(target)
+        learner = Recoverer(division, target.budget, self.config, surrogate)
         fitted = learner.learn(target.work, self.name)
         found = score_recovered(
             division.victims, learner.recover(division.victims.protected), mean_of(learner.originals, division.size)
         )
         details = {**division.details, **found.details, "updates": len(fitted.losses), "stopped early": fitted.early}
-        if eye is not None:
-            details["surrogate"] = eye.name
+        if surrogate is not None:
+            details["surrogate"] = surrogate.name
         most = own_bound(division.victims)
         invalid = unfinished(fitted, found.scores[0].value, None if most is None else _CLEAN * most)
         return Evidence(self.name, self.level, found.scores, invalid=(*invalid, *found.invalid), details=details)
 
-    def eye(self, target: AttackTarget) -> Embedder | None:
-        """The recogniser whose features of the protected picture the network is told; None here."""
+    def surrogate(self, target: AttackTarget) -> Embedder | None:
+        """The recogniser whose features of the protected picture the network sees too; None here."""
         return None
+
+    def recover(self, target: AttackTarget, only: NDArray[np.int64] | None = None) -> tuple[AttackTarget, Tensor]:
+        """Victims and what the trained network makes of them, (N, 3, H, W) in [0, 1]; of some of them with `only`.
+
+        The training is found again in the target's work folder, where `run` left it.
+        """
+        division = divide(target, self._oracle, self._public)
+        assert target.budget is not None
+        learner = Recoverer(division, target.budget, self.config, self.surrogate(target))
+        learner.learn(target.work, self.name)
+        victims = division.victims if only is None else division.victims.only(only)
+        assert victims.protected is not None
+        return victims, learner.recover(victims.protected)
+
+    def recovered_pictures(self, target: AttackTarget, count: int) -> RecoveredPictures:
+        """Evenly chosen victims before, after, and recovered."""
+        originals = divide(target, self._oracle, self._public).victims.originals
+        assert originals is not None
+        chosen = np.unique(np.linspace(0, len(originals) - 1, count).astype(np.int64))
+        victims, answers = self.recover(target, chosen)
+        assert victims.originals is not None
+        assert victims.protected is not None
+        size = (answers.shape[2], answers.shape[3])
+        return RecoveredPictures(
+            pixels(victims.originals, size), pixels(victims.protected, size), (answers * 255).round().byte()
+        )
 
     def clean_bound(self, target: AttackTarget) -> float | None:
         """Nine tenths of the originals that the recogniser finds among the originals."""
@@ -98,10 +125,10 @@ class Recovery(Attack):
 
 
 class RecoveryWithFeatures(Recovery):
-    """As `recovery`, and the network is also told the features of the protected picture under a surrogate expert.
+    """As `recovery`, and the network also sees the features of the protected picture under a surrogate expert.
 
     A protection that keeps features for one expert often keeps them for others too; what pixels no longer show may so
-    still be told. The surrogate is any recogniser that the adversary has, by default the independent one that also
+    still be found. The surrogate is any recogniser that the adversary has, by default the independent one that also
     judges; it is never trained on the protection.
     """
 
@@ -117,29 +144,31 @@ class RecoveryWithFeatures(Recovery):
         super().__init__(config)
         self._surrogate = surrogate
 
-    def eye(self, target: AttackTarget) -> Embedder | None:
-        """The surrogate."""
+    def surrogate(self, target: AttackTarget) -> Embedder | None:
+        """The given one, or the judge."""
         return self._surrogate or target.recogniser
 
 
 class Recoverer:
     """A recovery network and what teaches it."""
 
-    def __init__(self, division: Division, budget: Budget, config: RecoveryConfig, eye: Embedder | None) -> None:
+    def __init__(
+        self, division: Division, budget: Budget, config: RecoveryConfig, surrogate: Embedder | None
+    ) -> None:
         public = division.public
-        self._size, self._budget, self._config, self._eye = division.size, budget, config, eye
+        self._size, self._budget, self._config, self._surrogate = division.size, budget, config, surrogate
         self.originals = pixels(public.originals, division.size)
         self._protected = pixels(public.protected, division.size)
         self._people = public.people
-        told = None if eye is None else public.protected.features(eye)
-        self._scale = None if told is None else (told.mean(axis=0), told.std() + 1e-12)
-        self._told = self._standard(told)
-        network = UNetConfig(config.width, config.depth, features=0 if told is None else told.shape[1])
+        seen = None if surrogate is None else public.protected.features(surrogate)
+        self._scale = None if seen is None else (seen.mean(axis=0), seen.std() + 1e-12)
+        self._seen = self._standard(seen)
+        network = UNetConfig(config.width, config.depth, features=0 if seen is None else seen.shape[1])
         self.network = seeded(lambda: UNet(network), Randomness.from_seed(budget.seed).child("recovery"))
 
     def learn(self, work: Path | None, name: str) -> Fitted:
         """Fit the network to the public pairs, by L1."""
-        parts = [self.originals, self._protected, *([] if self._told is None else [self._told])]
+        parts = [self.originals, self._protected, *([] if self._seen is None else [self._seen])]
         facts = {"data": digest(*parts), "network": asdict(self.network.config)}
         return learn(
             self.network, self._loss, self._people, self._config.learning, self._budget, name=name, facts=facts,
@@ -149,16 +178,16 @@ class Recoverer:
     @torch.no_grad()
     def recover(self, pictures: Pictures) -> Tensor:
         """Answers (N, 3, H, W) in [0, 1] to protected pictures."""
-        told = self._standard(None if self._eye is None else pictures.features(self._eye))
+        seen = self._standard(None if self._surrogate is None else pictures.features(self._surrogate))
         images = pixels(pictures, self._size)
         found = [
-            self.network(_unit(images[at : at + _CHUNK]), None if told is None else told[at : at + _CHUNK])
+            self.network(_unit(images[at : at + _CHUNK]), None if seen is None else seen[at : at + _CHUNK])
             for at in range(0, len(images), _CHUNK)
         ]
         return torch.cat(found)
 
     def _loss(self, at: NDArray[np.int64]) -> Tensor:
-        answer = self.network(_unit(self._protected[at]), None if self._told is None else self._told[at])
+        answer = self.network(_unit(self._protected[at]), None if self._seen is None else self._seen[at])
         error: Tensor = (answer - _unit(self.originals[at])).abs().mean()
         return error
 

@@ -7,7 +7,7 @@ picture copied; which class is which person?
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from veilkit.attacks.headline import Headline, general_headline
+from veilkit.attacks.described import Described
 from veilkit.attacks.pictures import Pictures, SomePictures
 from veilkit.errors import DataError
 from veilkit.experts import Embedder
 from veilkit.rng import Randomness
-from veilkit.types import Evidence, Level, Reason, ReasonCode
+from veilkit.types import Evidence, Reason, ReasonCode
 
 if TYPE_CHECKING:
     from veilkit.attacks.synthetic_release.shadows import Shadows
@@ -161,28 +161,18 @@ class UnpairedTarget:
         }[need]
 
 
-class UnpairedAttack(ABC):
+class UnpairedAttack(Described):
     """An adversary of one level against an unpaired release. A subclass sets the class attributes and writes `run`.
 
     The first score of its evidence is the headline, by which the gates judge it. `details["chance"]` holds what blind
     guessing scores, by metric, and `details["people"]` on how many people or classes the headline rests.
     """
 
-    name: ClassVar[str]
-    summary: ClassVar[str]
-    level: ClassVar[Level]
     needs: ClassVar[frozenset[UnpairedNeed]]
-    headline: ClassVar[Headline]
-    tells_identity: ClassVar[bool] = True
-
-    def __init_subclass__(cls, **arguments: object) -> None:
-        super().__init_subclass__(**arguments)
-        if "name" in vars(cls) and "headline" not in vars(cls):
-            cls.headline = general_headline(cls.name, cls.summary)
 
     @abstractmethod
     def run(self, target: UnpairedTarget) -> Evidence:
-        """Attack; the target has all that the attack needs. Gates are applied by `unpaired_gated.run_unpaired`."""
+        """Attack; the target has all that the attack needs. Gates are applied by `gated.run_unpaired`."""
 
     def clean_bound(self, target: UnpairedTarget) -> float | None:
         """What the headline must reach where the release is the training pictures; None for "more than chance"."""
@@ -191,7 +181,3 @@ class UnpairedAttack(ABC):
     def lacking(self, target: UnpairedTarget) -> tuple[Reason, ...]:
         """Why the attack does not apply, or nothing."""
         return tuple(_LACKING[need] for need in UnpairedNeed if need in self.needs and target.lacks(need))
-
-    def not_applicable(self, *missing: Reason) -> Evidence:
-        """The evidence of an attack that cannot be made."""
-        return Evidence(self.name, self.level, missing=missing)

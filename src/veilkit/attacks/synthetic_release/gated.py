@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from veilkit.attacks.gates import reaches_clean_bound, scores_chance
+from veilkit.attacks.gates import not_tried, through_gates
 from veilkit.attacks.synthetic_release.base import LabelledPictures, UnpairedAttack, UnpairedTarget
 from veilkit.attacks.synthetic_release.nearest import RememberedPictures
 from veilkit.attacks.synthetic_release.reference_releases import (
@@ -23,7 +23,7 @@ from veilkit.attacks.synthetic_release.reference_releases import (
 )
 from veilkit.attacks.synthetic_release.shadows import Recipe, Shadows
 from veilkit.rng import Randomness
-from veilkit.types import Evidence, Reason, ReasonCode
+from veilkit.types import Evidence
 
 TRIAL_PICTURES = 400  # of each set, whole people are taken until so many are reached
 
@@ -82,37 +82,19 @@ def run_unpaired(
     evidence = attack.run(target)
     if not evidence.applicable:
         return evidence
-    reasons, details = _gates(make, trial or UnpairedTrial.of(target))
-    return replace(evidence, invalid=reasons, details={**evidence.details, "gates": details})
-
-
-def _gates(make: Callable[[], UnpairedAttack], trial: UnpairedTrial) -> tuple[tuple[Reason, ...], dict[str, object]]:
+    trial = trial or UnpairedTrial.of(target)
     clean = make()
     if missing := clean.lacking(trial.clean):
-        return _not_run("; ".join(map(str, missing))), {}
-    on_clean, on_noise = clean.run(trial.clean), make().run(trial.noise)
-    if not on_clean.applicable or not on_noise.applicable:
-        return _not_run(on_clean.why_missing or on_noise.why_missing), {}
-    headline, noise_score = on_clean.scores[0], on_noise.scores[0]
-    chance = float(on_clean.details["chance"][headline.metric])
-    bound = clean.clean_bound(trial.clean)
-    reasons = (
-        reaches_clean_bound(headline, 0.0 if bound is None else bound, chance),
-        scores_chance(noise_score, chance, int(on_noise.details["people"])),
+        return not_tried(evidence, "; ".join(map(str, missing)))
+    on_noise = make().run(trial.noise)
+    return through_gates(
+        evidence,
+        clean.run(trial.clean),
+        on_noise,
+        bound=clean.clean_bound(trial.clean),
+        pictures=len(trial.clean.members),
+        people=int(on_noise.details.get("people", 0)),
     )
-    details = {
-        "metric": headline.metric,
-        "pictures": len(trial.clean.members),
-        "on originals": headline.value,
-        "clean bound": bound,
-        "on noise": noise_score.value,
-        "chance": chance,
-    }
-    return tuple(reason for reason in reasons if reason), details
-
-
-def _not_run(why: str) -> tuple[Reason, ...]:
-    return (Reason(ReasonCode.GATES_NOT_RUN, f"its gates cannot be tried: {why}"),)
 
 
 def _shadows(target: UnpairedTarget, recipe: Callable[[LabelledPictures], Recipe]) -> Shadows | None:

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from veilkit.attacks.headline import Headline
 from veilkit.attacks.intervals import CONFIDENCE, DRAWS
-from veilkit.attacks.mean_image import resized
-from veilkit.attacks.pictures import Pictures, SomePictures
+from veilkit.attacks.pictures import Pictures, SomePictures, resized
 from veilkit.attacks.synthetic_release.base import LabelledPictures, UnpairedAttack, UnpairedNeed, UnpairedTarget
 from veilkit.attacks.synthetic_release.matched_sets import Matched, matched_people, matched_pictures
 from veilkit.attacks.synthetic_release.nearest import RememberedPictures, Vectors, feature_vectors, pixel_vectors
@@ -29,6 +28,7 @@ SSIM_SIZE = (32, 32)
 SSIM_PEOPLE = 2  # nearest by pixels, of each set, among whose pictures SSIM chooses
 _PEOPLE = 10  # nearest people kept of each set
 _MOST = 1000  # synthetic pictures that are compared: evenly chosen
+_SHARE = "nearer"
 _ENDS = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)
 
 
@@ -47,9 +47,14 @@ class Memorisation(UnpairedAttack):
         "{value} of the synthetic pictures{interval} come nearer, pixel by pixel, to a training picture than to any "
         "of equally many pictures of people who were not trained on",
         "gives",
-        metric="nearer to training (pixels)",
+        metric=f"{_SHARE} to training (pixels)",
     )
     needs = frozenset({UnpairedNeed.HELD_OUT})
+
+    @classmethod
+    def in_tables(cls, metric: str) -> bool:
+        """All shares, which have a chance level; not the ratios of distances."""
+        return metric.startswith(_SHARE)
 
     def run(self, target: UnpairedTarget) -> Evidence:
         """Shares of synthetic pictures nearer to training pictures, and ratios of mean distances, by view."""
@@ -73,9 +78,11 @@ class Memorisation(UnpairedAttack):
             if len(own.pair):
                 strict = _views(synthetic, target.members, target.unseen, own, target.recogniser)
                 for name, found in strict.items():
-                    scores.append(_share(f"nearer than other pictures of them ({name})", found, classes, target.rng))
+                    scores.append(
+                        _share(f"{_SHARE} than other pictures of them ({name})", found, classes, target.rng)
+                    )
         details = {
-            "chance": {score.metric: 0.5 for score in scores if score.metric.startswith("nearer")},
+            "chance": {score.metric: 0.5 for score in scores if score.metric.startswith(_SHARE)},
             "people": len(np.unique(classes)),
             "synthetic": len(compared),
             "pictures of each set": len(sets.pair),
@@ -174,7 +181,7 @@ def _scores(view: str, found: Neighbours, classes: Indices, rng: Randomness) -> 
         max(high, found.ratio),
         note,
     )
-    return _share(f"nearer to training ({view})", found, classes, rng), ratio
+    return _share(f"{_SHARE} to training ({view})", found, classes, rng), ratio
 
 
 def _share(metric: str, found: Neighbours, classes: Indices, rng: Randomness) -> Score:

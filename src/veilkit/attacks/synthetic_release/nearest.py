@@ -7,8 +7,7 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
-from veilkit.attacks.mean_image import resized
-from veilkit.attacks.pictures import Pictures, SomePictures
+from veilkit.attacks.pictures import Pictures, SomePictures, resized
 from veilkit.experts import Embedder
 from veilkit.metrics.inputs import l2_normalised
 

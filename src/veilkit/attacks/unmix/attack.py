@@ -51,7 +51,7 @@ class Unmix(Attack):
     def __init__(self) -> None:
         self._blended = False
 
-    def told(self, evidence: Evidence) -> Self:
+    def informed_by(self, evidence: Evidence) -> Self:
         """Take it as known that pictures were blended: without rings, they are left as they are."""
         self._blended = True
         return self

@@ -8,8 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from veilkit.attacks.mean_image import resized
-from veilkit.attacks.pictures import Pictures
+from veilkit.attacks.pictures import Pictures, resized
 
 Floats = NDArray[np.float32]
 Indices = NDArray[np.int64]

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from veilkit.attacks.base import AttackTarget
 from veilkit.attacks.intervals import mean_score
-from veilkit.attacks.mean_image import SMALLEST, resized
-from veilkit.attacks.pictures import HeldPictures, Pictures
+from veilkit.attacks.pictures import SMALLEST, HeldPictures, Pictures, resized
 from veilkit.attacks.undone import recognised
 from veilkit.attacks.unmix.rings import Ring
 from veilkit.attacks.unmix.solve import unmixed

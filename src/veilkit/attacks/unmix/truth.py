@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from veilkit.attacks.mean_image import resized
-from veilkit.attacks.pictures import Pictures
+from veilkit.attacks.pictures import Pictures, resized
 
 _POINTS = (48, 24)  # to which pictures are shrunk before they are compared
 _EXPLAINED = 0.1  # the share of a picture's difference to its original that another may leave unexplained

@@ -22,13 +22,12 @@ import torch
 from veilkit.attacks import ATTACKS, Budget, Need
 from veilkit.attacks.base import AttackTarget
 from veilkit.attacks.headline import Cost
-from veilkit.attacks.learned.recovery import RecoveryConfig
-from veilkit.attacks.mean_image import resized
+from veilkit.attacks.learned.training_cost import one_update, recogniser_update_seconds
 from veilkit.attacks.people_split import attack_size
+from veilkit.attacks.pictures import resized
 from veilkit.audit.inputs.subject import Subject
 from veilkit.errors import UsageError
 from veilkit.experts import Embedder
-from veilkit.networks.unet import UNet, UNetConfig
 from veilkit.rng import Randomness
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
@@ -36,7 +35,6 @@ _TIME = re.compile(r"(\d+(?:\.\d+)?)([smh])")
 _FOR_EMBEDDING, _FOR_LEARNING = 0.3, 0.6
 _TRAININGS = 3  # the release, the originals and noise
 _PASSES = 4  # times that a picture is embedded: raw, protected, noise, recovered
-_BACKWARD = 3  # forward passes that a forward and a backward pass cost together
 _FEWEST_UPDATES, _MOST_UPDATES = 100, 20_000
 _FEWEST_PEOPLE = 8  # four who teach and four who are attacked
 _MOST_PICTURES = 2000
@@ -99,9 +97,9 @@ def choose(
 
     learners: attackers who learn, among whom `dear` pay more for an update.
     """
-    told = [f"a picture takes {costs.picture:.3g} s to embed by judge and expert, an update {costs.update:.3g} s"]
+    why = [f"a picture takes {costs.picture:.3g} s to embed by judge and expert, an update {costs.update:.3g} s"]
     if dear and costs.dear is not None:
-        told[0] += f", or {costs.dear:.3g} s where it goes through a whole recogniser"
+        why[0] += f", or {costs.dear:.3g} s where it goes through a whole recogniser"
     round_of_all = costs.update * (learners - dear) + (costs.update if costs.dear is None else costs.dear) * dear
     affordable = int(_FOR_EMBEDDING * seconds / (_PASSES * max(costs.picture, 1e-9)))
     most: int | None = None
@@ -111,37 +109,42 @@ def choose(
         most = most if most < people else None
         measured = pictures if most is None else pictures * most // people
     if most is None:
-        told.append(f"all {pictures} pictures are measured")
+        why.append(f"all {pictures} pictures are measured")
     else:
-        told.append(f"{_FOR_EMBEDDING:.0%} of the time embed {affordable} of {pictures} pictures: {most} people")
+        why.append(f"{_FOR_EMBEDDING:.0%} of the time embed {affordable} of {pictures} pictures: {most} people")
     updates = 0
     if learners:
         updates = min(
             _MOST_UPDATES, int(_FOR_LEARNING * seconds / (_TRAININGS * max(round_of_all, 1e-9)) + _ROUNDING)
         )
-        told.append(
+        why.append(
             f"{_FOR_LEARNING:.0%} of the time, divided among {learners} attackers who train {_TRAININGS} times each, "
             f"are {updates} updates"
         )
         if updates < _FEWEST_UPDATES:
             enough = _FEWEST_UPDATES * round_of_all * _TRAININGS / _FOR_LEARNING
-            told.append(
+            why.append(
                 f"fewer than {_FEWEST_UPDATES} teach nothing, so that attackers who learn are left out; about "
                 f"{math.ceil(enough / 60)}m would be enough, or fewer of them (--attack)"
             )
             updates = 0
     limit = max(2 * _FEWEST_PEOPLE, min(_MOST_PICTURES, measured))
-    return Choice(seconds, most, limit, updates, costs, "; ".join(told))
+    return Choice(seconds, most, limit, updates, costs, "; ".join(why))
 
 
 def learners_among(
-    attacks: frozenset[str], *, paired: bool = True, again: bool = False, identity: bool = False
+    attacks: frozenset[str], *, paired: bool = True, runs_again: bool = False, identity: bool = False
 ) -> int:
     """How many of these attacks learn or optimise on pictures alone. paired: whether the originals are known.
 
-    again, identity: whether the protection can be run again, and has an identity expert of its own.
+    runs_again, identity: whether the protection can be run again, and has an identity expert of its own.
     """
-    absent = {Need.PAIRS: not paired, Need.PROTECTOR: not again, Need.IDENTITY: not identity, Need.FEATURES: True}
+    absent = {
+        Need.PAIRS: not paired,
+        Need.PROTECTOR: not runs_again,
+        Need.IDENTITY: not identity,
+        Need.FEATURES: True,
+    }
     rare = {need for need, lacks in absent.items() if lacks}
     return sum(Need.BUDGET in a.needs and not rare & a.needs for name, a in ATTACKS.items() if name in attacks)
 
@@ -160,18 +163,9 @@ def measure_costs(subject: Subject, expert: Embedder, judge: Embedder) -> Costs:
     images = torch.cat([resized(subject.protected.load(place)[None], size) for place in places])
     with torch.no_grad():
         embedding = [_seconds(lambda each=each: each.embed(images)) for each in (expert, judge)]  # type: ignore[misc]
-    budget, config = Budget(), RecoveryConfig()
-    network = UNet(UNetConfig(config.width, config.depth))
-    optimiser = torch.optim.Adam(network.parameters())
-    batch = images[np.resize(np.arange(len(images)), budget.batch)]
-
-    def update() -> None:
-        optimiser.zero_grad()
-        (network(batch, None) - batch).abs().mean().backward()
-        optimiser.step()
-
-    through, spent = _BACKWARD * budget.batch * max(embedding) / len(images), _seconds(update)
-    return Costs(sum(embedding) / len(images), spent, max(spent, through))
+    update = _seconds(one_update(images))
+    through = recogniser_update_seconds(max(embedding) / len(images))
+    return Costs(sum(embedding) / len(images), update, max(update, through))
 
 
 def _seconds(work: Callable[[], object]) -> float:

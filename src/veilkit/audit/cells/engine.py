@@ -62,7 +62,7 @@ def compute_cell(prepared: Prepared, place: Place, cell: str) -> dict[str, Any]:
     facts = as_json(prepared.facts(cell))
     result = as_json(prepared.compute(cell))
     files = place.files
-    files.write(place.name(cell), {"format": FORMAT, "cell": cell, **_about(prepared.plan, cell), "facts": facts,
+    files.write(place.name(cell), {"format": FORMAT, "cell": cell, **_labels(prepared.plan, cell), "facts": facts,
                                    "result": result})  # fmt: skip
     return dict(result)
 
@@ -74,7 +74,7 @@ def holds(held: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
     )
 
 
-def _about(plan: AuditPlan, cell: str) -> dict[str, Any]:
+def _labels(plan: AuditPlan, cell: str) -> dict[str, Any]:
     """What a reader of the file wants to know, and the numbers do not depend on. No paths of this machine."""
     return {
         "release": plan.protected.name,

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from veilkit.attacks.mean_image import SMALLEST, resized
-from veilkit.attacks.pictures import Pictures
+from veilkit.attacks.pictures import SMALLEST, Pictures, resized
 from veilkit.audit.inputs.cache import Cache
 from veilkit.audit.inputs.pictures import FilePictures
 from veilkit.metrics import anderson_darling, psnr, ssim

@@ -31,17 +31,15 @@ from veilkit.audit.cells.synthetic_measures import LEFT_OUT, SYNTHETIC, class_si
 from veilkit.audit.inputs.cache import Cache
 from veilkit.audit.inputs.judges import choose_expert, choose_judge
 from veilkit.audit.inputs.plan import AuditPlan
-from veilkit.audit.inputs.rerun import NO_MODEL, Again, method_of, one_identity, wants_model
+from veilkit.audit.inputs.rerun import NO_MODEL, FreshKeys, method_of, one_identity, wants_model
 from veilkit.audit.inputs.subject import Subject, load_subject
-from veilkit.audit.inputs.synthetic_options import Extra, gather
+from veilkit.audit.inputs.synthetic_options import SyntheticInputs, synthetic_inputs
 from veilkit.audit.inputs.synthetic_subject import UnpairedSubject, load_unpaired
 from veilkit.audit.result import By, Measurement
 from veilkit.errors import UsageError
 from veilkit.experts import Embedder
-from veilkit.methods.base import Method
+from veilkit.methods.base import InjectsIdentity, Method
 from veilkit.methods.decoder import Decoder
-from veilkit.methods.disguise.method import Disguise
-from veilkit.methods.disguise.view import OwnIdentity
 from veilkit.pipeline.decoding import decoder_for
 from veilkit.pipeline.recovery_folders import finished_manifest
 from veilkit.pipeline.synthesis import is_synthetic
@@ -69,8 +67,8 @@ EVIDENCE, RECOGNISED, PICTURED = TypeAdapter(Evidence), TypeAdapter(Recognition)
 class Prepared:
     """One audit. `cells` names what there is to compute, `facts` what a cell depends on, `compute` computes it."""
 
-    def __init__(self, plan: AuditPlan, cache: Cache, subject: Subject, extra: Extra) -> None:
-        self.plan, self.cache, self.extra = plan, cache, extra
+    def __init__(self, plan: AuditPlan, cache: Cache, subject: Subject, inputs: SyntheticInputs) -> None:
+        self.plan, self.cache, self.inputs = plan, cache, inputs
         self.rng = Randomness.from_seed(plan.draw_seed)
         self.subject = subject
         self.expert, expert_notes = choose_expert(plan.expert)
@@ -80,12 +78,12 @@ class Prepared:
     @classmethod
     def of(cls, plan: AuditPlan, cache: Cache) -> Prepared:
         """Read the folders of a plan; raises DataError where nothing at all could be measured."""
-        extra = gather(plan.protected, plan.unseen, plan.held_out, plan.student)
+        inputs = synthetic_inputs(plan.protected, plan.unseen, plan.held_out, plan.student)
         subject = load_subject(
             plan.originals, plan.protected, key=plan.key, seed=plan.seed, labels=plan.labels, limits=plan.limits,
             cache=cache, boxes=plan.boxes,
         )  # fmt: skip
-        return cls(plan, cache, _limited(subject, plan), extra)
+        return cls(plan, cache, _limited(subject, plan), inputs)
 
     @property
     def same(self) -> bool:
@@ -115,7 +113,7 @@ class Prepared:
         if not is_synthetic(self.subject.manifest):
             return None
         return load_unpaired(
-            plan.originals, plan.protected, self.subject, self.extra, key=plan.key, seed=plan.seed,
+            plan.originals, plan.protected, self.subject, self.inputs, key=plan.key, seed=plan.seed,
             labels=plan.labels, limits=plan.limits, cache=self.cache, recogniser=self.judge, rng=self.rng,
         )  # fmt: skip
 
@@ -169,9 +167,9 @@ class Prepared:
             search=subject.search,
             recogniser=self.judge,
             decoder=None if self.stolen is None else self.stolen.recover,
-            protector=None if method is None else Again(method, plan.draw_seed),
+            protector=None if method is None else FreshKeys(method, plan.draw_seed),
             neutral=one_identity(method, plan.draw_seed),
-            identity=OwnIdentity(method) if isinstance(method, Disguise) else None,
+            identity=method.identity_expert() if isinstance(method, InjectsIdentity) else None,
         )
         if plan.budget is None:
             return target
@@ -218,8 +216,8 @@ class Prepared:
         if self.unpaired is not None:
             unpaired = UNPAIRED_ATTACKS[name]
             facts["level"] = str(unpaired.level)
-            if UnpairedNeed.STUDENT in unpaired.needs and self.extra.student is not None:
-                facts["student"] = self.extra.student.info.fingerprint
+            if UnpairedNeed.STUDENT in unpaired.needs and self.inputs.student is not None:
+                facts["student"] = self.inputs.student.info.fingerprint
             return facts
         attack, plan = ATTACKS[name], self.plan
         facts["level"] = str(attack.level)

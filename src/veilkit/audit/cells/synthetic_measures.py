@@ -27,7 +27,7 @@ _GIVE = {
 }
 
 
-def asked_not(evidence: Evidence) -> bool:
+def was_not_asked(evidence: Evidence) -> bool:
     """Whether an attack was left out because others were asked for."""
     return any(reason.code is ReasonCode.NOT_ASKED for reason in evidence.missing)
 
@@ -82,7 +82,7 @@ def unpaired_gaps(
     """Attacks that were not made, those of one reason together, and what else is not measured."""
     by_reason: dict[str, list[str]] = {}
     for evidence in attacks:
-        if not evidence.applicable and not asked_not(evidence):
+        if not evidence.applicable and not was_not_asked(evidence):
             by_reason.setdefault(evidence.why_missing + _hint(subject, evidence.attack), []).append(evidence.attack)
     gaps = [
         Unmeasured(f"attack{'s' if len(names) > 1 else ''} {', '.join(names)}", reason)

@@ -13,7 +13,7 @@ from veilkit.audit.cells.engine import FORMAT, Place, holds
 from veilkit.audit.cells.prepared import Prepared
 from veilkit.audit.cells.store import as_json
 from veilkit.audit.inputs.plan import AuditPlan
-from veilkit.methods.disguise.method import Disguise
+from veilkit.methods.base import InjectsIdentity
 
 CELL = "budget"
 _CHOICE = TypeAdapter(Choice)
@@ -41,8 +41,8 @@ def affordable(prepared: Prepared, place: Place, seconds: float) -> Choice:
         learners=learners_among(
             prepared.plan.attacks,
             paired=subject.originals is not None,
-            again=prepared.method is not None,
-            identity=isinstance(prepared.method, Disguise),
+            runs_again=prepared.method is not None,
+            identity=isinstance(prepared.method, InjectsIdentity),
         ),
     )
     result: dict[str, Any] = as_json(choice.facts)

@@ -14,8 +14,7 @@ from veilkit.audit.cells.store import as_json
 from veilkit.configs import as_dict, differing
 from veilkit.errors import CheckpointError, ConfigError, UsageError
 from veilkit.methods import METHODS, Method, bind
-from veilkit.methods.disguise.method import Disguise
-from veilkit.methods.disguise.view import neutral
+from veilkit.methods.base import InjectsIdentity
 from veilkit.pipeline.manifest import Manifest
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch, Reason, ReasonCode
@@ -90,8 +89,8 @@ def _as_released(method: Method[Any], manifest: Manifest, model: Path | None) ->
     return method
 
 
-class Again:
-    """Protects pictures again, as `attacks.means.Protector`: the draw's number takes the place of a fresh key.
+class FreshKeys:
+    """Protects pictures again, as `attacks.adversary.Protector`: the draw's number takes the place of a fresh key.
 
     A picture's randomness derives from its own values and the draw, so that it does not matter who shares a call.
     """
@@ -118,11 +117,11 @@ class Again:
         self._made = dict(zip(keys, protected, strict=True))  # earlier draws are not asked for again
 
 
-def one_identity(method: Method[Any] | None, seed: int) -> Oracle | None:
+def one_identity(method: object, seed: int) -> Oracle | None:
     """The method with one identity for everybody, who all go by one name; None where it injects no identity."""
-    if not isinstance(method, Disguise):
+    if not isinstance(method, InjectsIdentity):
         return None
-    alike = neutral(method)
+    alike = method.with_one_identity()
     rng = bind(Randomness.from_seed(seed).child("one identity"), alike)
 
     def protect(images: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from veilkit.pipeline.synthesis import is_synthetic
 
 
 @dataclass(frozen=True, slots=True)
-class Extra:
+class SyntheticInputs:
     """unseen: folder of other pictures of the training people, not trained on. student: trained on the release.
 
     held_out: folder of pictures of other people, in place of those among the originals.
@@ -34,9 +34,9 @@ class Extra:
         return {name: str(value) for name, value in given.items() if value is not None}
 
 
-def gather(
+def synthetic_inputs(
     protected: Path, unseen: str | Path | None, held_out: str | Path | None, student: str | Path | Embedder | None
-) -> Extra:
+) -> SyntheticInputs:
     """The folders and the student that were named; raises where one is not there, or the release is not synthetic."""
     named = {"--unseen": unseen, "--held-out": held_out, "--student": student}
     options = ", ".join(name for name, value in named.items() if value is not None)
@@ -49,4 +49,6 @@ def gather(
     for folder in folders:
         if folder is not None:
             check_folder(folder)
-    return Extra(folders[0], folders[1], load_expert(Path(student)) if isinstance(student, str | Path) else student)
+    return SyntheticInputs(
+        folders[0], folders[1], load_expert(Path(student)) if isinstance(student, str | Path) else student
+    )

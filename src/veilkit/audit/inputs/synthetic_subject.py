@@ -21,7 +21,7 @@ from veilkit.audit.inputs.cache import Cache
 from veilkit.audit.inputs.pictures import File, FilePictures, scan
 from veilkit.audit.inputs.student import HOW, PrototypeStudent, RememberedModel
 from veilkit.audit.inputs.subject import Subject, digest
-from veilkit.audit.inputs.synthetic_options import Extra
+from veilkit.audit.inputs.synthetic_options import SyntheticInputs
 from veilkit.audit.inputs.training_people import part_people, people_in
 from veilkit.audit.result import Input
 from veilkit.datasets.soft_labels import SOFT_LABELS, SoftLabels, read_soft_labels
@@ -73,7 +73,7 @@ def load_unpaired(
     originals: Path,
     protected: Path,
     subject: Subject,
-    extra: Extra,
+    inputs: SyntheticInputs,
     *,
     key: Path | None,
     seed: int | None,
@@ -97,7 +97,7 @@ def load_unpaired(
     folders = [file.path.rpartition("/")[0] for file in subject.protected.files]
     # Who was trained on has a class among the soft labels, even where the share of pictures was rounded to none.
     trained = {person_of[name] for name in {*folders, *(soft.classes if soft else ())} if name in person_of}
-    parts = part_people(originals, labels, trained, extra.unseen, extra.held_out)
+    parts = part_people(originals, labels, trained, inputs.unseen, inputs.held_out)
     notes += parts.notes
     refused: Counter[str] = Counter()
     members = _read(parts.members, limits, cache, refused, notes)
@@ -122,7 +122,7 @@ def load_unpaired(
     made = _labelled(synthetic, codes, limits, cache, "synthetic pictures")
     target = UnpairedTarget(
         rng=rng,
-        release=_release(made, synthetic, soft, extra.student, notes),
+        release=_release(made, synthetic, soft, inputs.student, notes),
         members=_labelled(members, codes, limits, cache, parts.members.name),
         unseen=_labelled(unseen, codes, limits, cache, parts.unseen.name) if unseen.files else None,
         held_out=_labelled(held_out, codes, limits, cache, parts.held_out.name) if held_out.files else None,

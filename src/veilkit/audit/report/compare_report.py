@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from veilkit.audit.report.comparison import Compared, Comparison, LevelComparison, compare, read_audits
 from veilkit.audit.report.markdown import cell, grades, table, with_span
-from veilkit.audit.report.overview import ADVICE
+from veilkit.audit.report.model import ADVICE
 from veilkit.audit.report.plane import Point, plane_figure
 from veilkit.audit.report.templating import environment
 from veilkit.audit.result import AuditResult
@@ -61,7 +61,7 @@ def as_html(found: Comparison) -> str:
             levels=list(Level),
             leak=leak,
             change=change,
-            told=told,
+            level_text=level_text,
             made_by=__version__,
         )
     )
@@ -69,7 +69,7 @@ def as_html(found: Comparison) -> str:
 
 def as_markdown(found: Comparison) -> str:
     """compare.md: the same in tables."""
-    return "\n".join(["# Audits compared", "", *_lines(found), *grades(found.thresholds)])
+    return "\n".join(["# Audits compared", "", *_lines(found), *grades(found.thresholds.meaning())])
 
 
 def as_json(found: Comparison) -> str:
@@ -122,12 +122,12 @@ def _lines(found: Comparison) -> Iterator[str]:
         for each in found.audits
     ]  # fmt: skip
     yield from table(head, rows)
-    notes = [*found.notes, *(f"{level.level}: {told(level)}" for level in found.levels if not level.worst)]
+    notes = [*found.notes, *(f"{level.level}: {level_text(level)}" for level in found.levels if not level.worst)]
     yield from (*(f"- {cell(note)}" for note in notes), *([""] if notes else []))
     for level in found.levels:
         if not level.worst:
             continue
-        yield from (f"## {level.level} {KNOWS[level.level][0]}: {KNOWS[level.level][1]}", "", told(level), "")
+        yield from (f"## {level.level} {KNOWS[level.level][0]}: {KNOWS[level.level][1]}", "", level_text(level), "")
         by_label = {each.label: each for each in found.audits}
         yield from table(
             ("release", "utility", "leak over chance", "worst attack", "front"),
@@ -146,7 +146,7 @@ def _lines(found: Comparison) -> Iterator[str]:
     yield from (" ".join(ADVICE), "")
 
 
-def told(level: LevelComparison) -> str:
+def level_text(level: LevelComparison) -> str:
     """What a level's comparison rests on, in words."""
     if not level.attacks:
         why = f" Valid in some only: {', '.join(level.left_out)}." if level.left_out else ""
@@ -181,7 +181,7 @@ def _plane(found: Comparison, level: LevelComparison) -> dict[str, Any]:
         shown.append(Point("chance", "blind guessing", use.chance, 0.0, kind="anchor"))
     title = f"{level.level} {KNOWS[level.level][0]}: what is kept and what leaks"
     drawn = Markup(plane_figure(shown, name=f"plane-{level.level}", title=title))  # noqa: S704 - escaped there
-    return {"title": title, "svg": drawn, "level": level, "told": told(level), "legend": {}, "note": ""}
+    return {"title": title, "svg": drawn, "level": level, "text": level_text(level), "legend": {}, "note": ""}
 
 
 def _values(each: Compared) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from veilkit.attacks import ATTACKS
 from veilkit.audit.cells.tallies import tallied_difference
-from veilkit.audit.report.overview import Utility, thresholds_of, updates, utility
+from veilkit.audit.report.model import Utility, thresholds_of, updates, utility
 from veilkit.audit.result import AuditResult, read_audit
 from veilkit.audit.verdicts.levels import level_verdicts
 from veilkit.audit.verdicts.pareto import pareto_front

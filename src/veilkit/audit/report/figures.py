@@ -31,9 +31,9 @@ def cmc_figure(curves: Sequence[Curve], *, name: str, title: str) -> str:
         points = " ".join(f"{x(k):.1f},{_y(rate):.1f}" for k, rate in enumerate(curve.rates, 1))
         parts.append(f'<polyline class="line {curve.setting}" points="{points}"/>')
         parts.append(f'<circle class="dot {curve.setting}" cx="{x(1):.1f}" cy="{_y(curve.rates[0]):.1f}" r="3.5"/>')
-    told = "; ".join(f"{SETTING_TEXT[c.setting]}: {c.rates[0]:.1%} at the first answer, {c.rates[-1]:.1%} within "
+    text = "; ".join(f"{SETTING_TEXT[c.setting]}: {c.rates[0]:.1%} at the first answer, {c.rates[-1]:.1%} within "
                      f"{len(c.rates)}" for c in curves)  # fmt: skip
-    return svg(name, title, told, parts)
+    return svg(name, title, text, parts)
 
 
 def histogram_figure(histogram: Histogram, *, name: str, title: str) -> str:
@@ -58,8 +58,8 @@ def histogram_figure(histogram: Histogram, *, name: str, title: str) -> str:
         for place, share in enumerate(shares):
             steps.append(f"V{y(share):.1f}H{x(edges[place + 1]):.1f}")
         parts.append(f'<path class="area {kind}" d="{"".join(steps)}V{y(0):.1f}Z"/>')
-    told = f"The two shapes overlap by {overlap(histogram):.0%}; the more, the harder people are to tell apart."
-    return svg(name, title, told, parts)
+    text = f"The two shapes overlap by {overlap(histogram):.0%}; the more, the harder people are to tell apart."
+    return svg(name, title, text, parts)
 
 
 def roc_figure(curves: Sequence[Roc], *, name: str, title: str) -> str:
@@ -74,8 +74,8 @@ def roc_figure(curves: Sequence[Roc], *, name: str, title: str) -> str:
     for curve in curves:
         points = " ".join(f"{x(f):.1f},{_y(t):.1f}" for f, t in zip(curve.fpr, curve.tpr, strict=True))
         parts.append(f'<polyline class="line {curve.setting}" points="{points}"/>')
-    told = "; ".join(f"{SETTING_TEXT[c.setting]}: area {c.auc:.3f}, equal error rate {c.eer:.1%}" for c in curves)
-    return svg(name, title, told + "; the diagonal is blind guessing", parts)
+    text = "; ".join(f"{SETTING_TEXT[c.setting]}: area {c.auc:.3f}, equal error rate {c.eer:.1%}" for c in curves)
+    return svg(name, title, text + "; the diagonal is blind guessing", parts)
 
 
 def gauge(finding: Finding) -> str:
@@ -114,11 +114,11 @@ def _text(x: float, y: float, text: str, anchor: str) -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
-def svg(name: str, title: str, told: str, parts: Sequence[str], size: tuple[int, int] = (WIDTH, HEIGHT)) -> str:
-    """A figure of these parts with a title, and a description that tells in words what it shows."""
+def svg(name: str, title: str, text: str, parts: Sequence[str], size: tuple[int, int] = (WIDTH, HEIGHT)) -> str:
+    """A figure of these parts with a title, and a text that tells in words what it shows."""
     return (
         f'<svg class="figure" viewBox="0 0 {size[0]} {size[1]}" role="img" '
         f'aria-labelledby="{name}-title {name}-desc">'
-        f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(told)}</desc>'
+        f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(text)}</desc>'
         f"{''.join(parts)}</svg>"
     )

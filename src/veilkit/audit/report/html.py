@@ -4,72 +4,51 @@ from __future__ import annotations
 
 from typing import Any
 
-from markupsafe import Markup
-
-from veilkit.attacks import UNPAIRED_ATTACKS
-from veilkit.attacks.learned.recovery import Recovery
-from veilkit.audit.cells.attempts import Attempts
+from veilkit.audit.cells.recovered_pictures import Recovered, recovering
 from veilkit.audit.inputs.subject import Subject
-from veilkit.audit.report.command import command
-from veilkit.audit.report.figures import SETTING_TEXT, cmc_figure, gauge, histogram_figure, overlap, roc_figure
-from veilkit.audit.report.overview import ADVICE, plane_points, rests_on, thresholds_of, utility
+from veilkit.audit.report.figures import SETTING_TEXT, cmc_figure, histogram_figure, overlap, roc_figure
+from veilkit.audit.report.model import ADVICE, Report, report_of
 from veilkit.audit.report.plane import plane_figure
-from veilkit.audit.report.tables import attack_rows, recognition_tables
-from veilkit.audit.report.templating import environment
-from veilkit.audit.report.thumbnails import recovered, strip
+from veilkit.audit.report.templating import as_markup, environment
+from veilkit.audit.report.thumbnails import recovered_rows, strip
 from veilkit.audit.result import AuditResult
-from veilkit.audit.verdicts.findings import SEEN
-from veilkit.audit.verdicts.remedies import needed
-from veilkit.audit.verdicts.verdict import KNOWS
+from veilkit.audit.verdicts.wording import summary_of
 
 
 def write_report(
-    result: AuditResult, subject: Subject, *, show_originals: bool, attempts: Attempts | None = None
+    result: AuditResult, subject: Subject, *, show_originals: bool, recovered: Recovered | None = None
 ) -> str:
-    """The report's HTML. attempts: what a recovery network made of some pictures, shown only beside originals, for it
-    may have succeeded.
+    """The report's HTML. recovered: pictures that an attack recovered, shown only beside originals, for it may have
+    succeeded.
     """
+    report = report_of(result)
     return (
         environment()
         .get_template("report.html")
         .render(
             result=result,
             strip=strip(subject, show_originals),
-            recovered=recovered(attempts) if attempts is not None and show_originals else [],
-            withheld=not show_originals and _recovered(result),
-            findings=[(finding, _svg(gauge(finding))) for finding in result.summary],
-            knows=KNOWS,
-            needed=needed(result.verdicts),
-            utility=utility(result),
-            rests=rests_on(result),
+            recovered=recovered_rows(recovered.pictures) if recovered is not None and show_originals else [],
+            recovered_by=None if recovered is None else recovered.attack,
+            recovered_how="" if recovered is None else summary_of(recovered.attack),
+            withheld=[] if show_originals else recovering(result.attacks),
+            report=report,
             advice=ADVICE,
-            meaning=thresholds_of(result).meaning(),
-            plane=_plane(result),
-            tables=recognition_tables(result),
+            plane=_plane(report),
             figures=_figures(result),
-            images=[m for m in result.measurements if m.by == "images"],
-            attacks=attack_rows(result),
-            command=command(result),
             setting_text=SETTING_TEXT,
-            synthetic=any(evidence.attack in UNPAIRED_ATTACKS for evidence in result.attacks),
-            seen=SEEN,
         )
     )
 
 
-def _svg(drawn: str) -> Markup:
-    return Markup(drawn)  # noqa: S704 - made of numbers, and of texts that are escaped where it is drawn
-
-
-def _plane(result: AuditResult) -> dict[str, Any] | None:
-    points = plane_points(result)
-    if not points:
+def _plane(report: Report) -> dict[str, Any] | None:
+    if not report.plane:
         return None
     title = "What is kept and what leaks"
     return {
         "title": title,
-        "svg": _svg(plane_figure(points, name="kept-and-leaked", title=title, front=False)),
-        "points": points,
+        "svg": as_markup(plane_figure(report.plane, name="kept-and-leaked", title=title, front=False)),
+        "points": report.plane,
     }
 
 
@@ -100,10 +79,4 @@ def _figures(result: AuditResult) -> list[dict[str, Any]]:
 
 
 def _figure(title: str, drawn: str, legend: dict[str, str], note: str = "") -> dict[str, Any]:
-    return {"title": title, "svg": _svg(drawn), "legend": legend, "note": note}
-
-
-def _recovered(result: AuditResult) -> bool:
-    """Whether a recovery network was made to answer."""
-    evidence = result.evidence(Recovery.name)
-    return evidence is not None and evidence.applicable
+    return {"title": title, "svg": as_markup(drawn), "legend": legend, "note": note}

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from veilkit.audit.report.command import command
 from veilkit.audit.report.figures import SETTING_TEXT
-from veilkit.audit.report.overview import ADVICE, plane_points, rests_on, thresholds_of, utility
-from veilkit.audit.report.tables import attack_rows, recognition_tables
+from veilkit.audit.report.model import ADVICE, Report, report_of
 from veilkit.audit.report.templating import direction, shown, span
 from veilkit.audit.result import AuditResult
-from veilkit.audit.verdicts.remedies import needed
-from veilkit.audit.verdicts.thresholds import Thresholds
-from veilkit.audit.verdicts.verdict import KNOWS
+from veilkit.audit.verdicts.verdict import Grade
 from veilkit.audit.verdicts.wording import percent, points
 from veilkit.types import Score
 
 
 def write_markdown(result: AuditResult) -> str:
     """audit.md. It holds no picture, no path and no original's name."""
+    report = report_of(result)
     parts = (
-        _alarms(result), _short(result), _findings(result), _plane(result), _attacks(result), _recognition(result),
-        _images(result), _limits(result), grades(thresholds_of(result)), _repeat(result),
+        _alarms(result), _short(report), _findings(report), _plane(report), _attacks(report), _recognition(report),
+        _images(report), _limits(result), grades(report.grades), _repeat(report),
     )  # fmt: skip
     return "\n".join([f"# Audit of {cell(result.protected.name)}", "", *(line for part in parts for line in part)])
 
@@ -42,7 +39,7 @@ def cell(text: str) -> str:
     return " ".join(text.replace("|", "\\|").replace("<", "&lt;").split())
 
 
-def grades(thresholds: Thresholds) -> Iterator[str]:
+def grades(meaning: Mapping[Grade, str]) -> Iterator[str]:
     """What the grades mean."""
     yield from ("## How verdicts are made", "")
     yield from (
@@ -50,7 +47,7 @@ def grades(thresholds: Thresholds) -> Iterator[str]:
         "be set with `--thresholds`.",
         "",
     )
-    yield from table(("grade", "means"), thresholds.meaning().items())
+    yield from table(("grade", "means"), meaning.items())
 
 
 def with_span(score: Score) -> str:
@@ -64,67 +61,58 @@ def _alarms(result: AuditResult) -> Iterator[str]:
         yield from (*(f"- **{cell(alarm.name)}**: {cell(alarm.text)}" for alarm in result.alarms), "")
 
 
-def _short(result: AuditResult) -> Iterator[str]:
+def _short(report: Report) -> Iterator[str]:
     yield from ("## In short", "")
     rows = [
-        (f"{each.level} {KNOWS[each.level][0]}: {KNOWS[each.level][1]}", f"**{each.grade}**",
-         " ".join(filter(None, (each.text, each.aside))))
-        for each in result.verdicts
-    ]  # fmt: skip
+        (f"{each.level} {each.name}: {each.knows}", f"**{each.grade}**", each.sentences) for each in report.verdicts
+    ]
     yield from table(("attacker", "verdict", "what was found"), rows)
-    if more := needed(result.verdicts):
-        yield from (f"For more verdicts: {more}.", "")
-    use = utility(result)
-    if use is None:
-        yield from ("Utility was not measured.", "")
-    else:
-        kept = "" if use.kept is None else f", {percent(use.kept)} of what the originals allow"
-        originals = "" if use.originals is None else f"; originals {with_span(use.originals)}"
-        yield from (f"Utility kept (Rank-1 of {result.expert.name}): {with_span(use.score)}{originals}{kept}.", "")
-    if not result.independent:
-        yield from ("**Judge and expert are one and the same model**: the judge's numbers are not independent.", "")
-    yield from table(("rests on", ""), rests_on(result).items())
+    if report.needed:
+        yield from (f"For more verdicts: {report.needed}.", "")
+    yield from (f"**Utility kept.** {report.utility_text}", "")
+    for caution in report.cautions:
+        yield from (f"**{caution}**", "")
+    yield from table(("rests on", ""), report.rests_on.items())
     yield from (" ".join(ADVICE), "")
 
 
-def _findings(result: AuditResult) -> Iterator[str]:
+def _findings(report: Report) -> Iterator[str]:
     yield from ("## Findings", "")
     rows = [
-        (each.title, each.role, f"~~{each.figure}~~ INVALID" if each.invalid else each.figure,
-         each.text + (f" Nothing may be concluded: {'; '.join(each.invalid)}." if each.invalid else ""))
-        for each in result.summary
+        (row.finding.title, row.finding.role,
+         f"~~{row.finding.figure}~~ INVALID" if row.warning else row.finding.figure,
+         " ".join(filter(None, (row.finding.text, row.warning))))
+        for row in report.findings
     ]  # fmt: skip
     yield from table(("finding", "role", "figure", "in words"), rows)
 
 
-def _plane(result: AuditResult) -> Iterator[str]:
-    rows = [(f"{p.label}: {p.name}", percent(p.utility), percent(p.leak)) for p in plane_points(result)]
-    if rows:
+def _plane(report: Report) -> Iterator[str]:
+    if report.plane:
+        rows = [(f"{p.label}: {p.name}", percent(p.utility), percent(p.leak)) for p in report.plane]
         yield from ("## Privacy and utility", "")
         yield from table(("point", "utility (Rank-1 of the expert)", "leak over chance"), rows)
 
 
-def _attacks(result: AuditResult) -> Iterator[str]:
-    made, missing = [], []
-    for row in attack_rows(result):
+def _attacks(report: Report) -> Iterator[str]:
+    made = []
+    for row in report.made:
         evidence = row.evidence
-        if not evidence.applicable:
-            missing.append((f"`{evidence.attack}`", str(evidence.level), evidence.why_missing))
-        chances = evidence.details.get("chance", {})
-        verdict = row.verdict.grade if row.verdict else "baseline" if row.baseline else ""
-        gates = "; ".join(filter(None, (*(f"FAILED: {why}" for why in evidence.invalid), row.gates)))
-        for place, score in enumerate(row.scores if evidence.applicable else ()):
-            chance = percent(chances[score.metric]) if score.metric in chances else "–"
-            first = (f"`{evidence.attack}`", str(evidence.level), verdict) if place == 0 else ("", "", "")
+        gates = "; ".join(filter(None, (row.gates_failed and f"FAILED: {row.gates_failed}", row.gates)))
+        for place, score in enumerate(row.scores):
+            first = (f"`{evidence.attack}`", str(evidence.level), row.grade) if place == 0 else ("", "", "")
             value = f"~~{shown(score)}~~" if row.void else shown(score)
-            made.append((*first, score.metric, value, span(score), chance, gates if place == 0 else ""))
+            made.append((*first, score.metric, value, span(score), row.chance(score), gates if place == 0 else ""))
+    missing = [
+        (f"`{row.evidence.attack}`", str(row.evidence.level), row.evidence.why_missing) for row in report.not_made
+    ]
     yield from ("## Attack by attack", "")
     yield from table(("attack", "level", "verdict", "score", "value", "95 % interval", "chance", "gates"), made)
     yield from table(("not made", "level", "why"), missing)
 
 
-def _recognition(result: AuditResult) -> Iterator[str]:
-    for each in recognition_tables(result):
+def _recognition(report: Report) -> Iterator[str]:
+    for each in report.recognition:
         role = "utility, high is good" if each.by == "expert" else "privacy, low is good"
         yield from (f"## Recognition by the {each.by}, {each.who.name} ({role})", "")
         rows = [(SETTING_TEXT[setting], *(with_span(m.score) for m in cells)) for setting, cells in each.rows]
@@ -134,7 +122,7 @@ def _recognition(result: AuditResult) -> Iterator[str]:
         yield from table(("query in gallery", *each.metrics), [*rows, ("blind guessing", *chances)])
     rows = [
         (roc.by, SETTING_TEXT[roc.setting], f"{roc.auc:.3f}", percent(roc.eer), percent(roc.tpr[roc.fpr.index(0.01)]))
-        for roc in result.rocs
+        for roc in report.result.rocs
     ]
     if rows:
         yield from ("## Pairs told apart", "")
@@ -148,11 +136,10 @@ def _change(score: Score | None) -> str:
     return points(score.value) + ends
 
 
-def _images(result: AuditResult) -> Iterator[str]:
+def _images(report: Report) -> Iterator[str]:
     rows = [
         (m.score.metric, m.setting, with_span(m.score), f"{m.score.role}, {direction(m)}", m.score.note)
-        for m in result.measurements
-        if m.by == "images"
+        for m in report.images
     ]
     if rows:
         yield from ("## Pictures as such", "")
@@ -165,8 +152,9 @@ def _limits(result: AuditResult) -> Iterator[str]:
     yield from (*(f"- {cell(note)}" for note in result.notes), "")
 
 
-def _repeat(result: AuditResult) -> Iterator[str]:
-    yield from ("## How to repeat this audit", "", "```", command(result), "```", "")
+def _repeat(report: Report) -> Iterator[str]:
+    result = report.result
+    yield from ("## How to repeat this audit", "", "```", report.command, "```", "")
     rows = [("originals", f"{result.originals.pictures} pictures, SHA-256 `{result.originals.sha256}`"),
             ("protected", f"{result.protected.pictures} pictures, SHA-256 `{result.protected.sha256}`"),
             ("pairs", f"found {result.paired_by}")]  # fmt: skip

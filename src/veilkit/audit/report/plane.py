@@ -49,12 +49,12 @@ def plane_figure(points: Sequence[Point], *, name: str, title: str, front: bool 
     taken: list[Box] = [_around(point) for point in points]
     for point in points:
         parts += [_whiskers(point), _marker(point, filled=point in best), _label(point, taken)]
-    told = "; ".join(
+    text = "; ".join(
         f"{p.label}, {p.name}: {p.utility:.0%} kept, {p.leak:.0%} leaked"
         + (", on the Pareto front" if front and len(releases) > 1 and p in best else "")
         for p in points
     )
-    return svg(name, title, told, parts, size=(WIDTH, HEIGHT))
+    return svg(name, title, text, parts, size=(WIDTH, HEIGHT))
 
 
 def _axes() -> str:

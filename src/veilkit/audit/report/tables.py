@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from veilkit.attacks import ATTACKS
-from veilkit.attacks.membership_scores import ACCURACY, AUC, TPR
 from veilkit.audit.result import DIFFERENCE, SETTINGS, AuditResult, By, Measurement, Recogniser
 from veilkit.audit.verdicts.verdict import AttackVerdict
-from veilkit.audit.verdicts.wording import percent, summary_of, unproven
+from veilkit.audit.verdicts.wording import in_tables, is_baseline, percent, summary_of, unproven
 from veilkit.types import Evidence, Score
 
 RATES = ("rank-1", "rank-5", "rank-10", "mAP", "mINP")
-_SHOWN = ("rank-1", "mAP", "PSNR", "SSIM", AUC, TPR, ACCURACY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +26,21 @@ class AttackRow:
     scores: tuple[Score, ...]
     gates: str
     void: bool
+
+    @property
+    def gates_failed(self) -> str:
+        """Why its gates failed; empty where they did not."""
+        return "; ".join(map(str, self.evidence.invalid))
+
+    @property
+    def grade(self) -> str:
+        """Its verdict in a word, or that it is none that is graded."""
+        return self.verdict.grade if self.verdict else "baseline" if self.baseline else ""
+
+    def chance(self, score: Score) -> str:
+        """What blind guessing scores, where that is known."""
+        chances = self.evidence.details.get("chance", {})
+        return percent(chances[score.metric]) if score.metric in chances else "–"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +61,9 @@ def attack_rows(result: AuditResult) -> tuple[AttackRow, ...]:
         AttackRow(
             evidence=each,
             summary=summary_of(each.attack),
-            baseline=each.attack in ATTACKS and ATTACKS[each.attack].baseline,
+            baseline=is_baseline(each.attack),
             verdict=verdicts.get(each.attack),
-            scores=tuple(s for s in each.scores if s.metric.endswith(_SHOWN) or s.metric.startswith("nearer"))
-            or each.scores[:1],
+            scores=tuple(score for score in each.scores if in_tables(each.attack, score.metric)) or each.scores[:1],
             gates=_gates(each),
             void=bool(unproven(each)),
         )

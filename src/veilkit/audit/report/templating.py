@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
-from veilkit.audit.result import Measurement
+from veilkit.audit.report.figures import gauge
+from veilkit.audit.result import Finding, Measurement
 from veilkit.audit.verdicts.verdict import Grade
 from veilkit.audit.verdicts.wording import percent, points
 from veilkit.types import Score
@@ -35,9 +37,25 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(
-        percent=percent, points=points, span=span, direction=direction, shown=shown, unbroken=unbroken, sign=SIGNS.get
+        percent=percent,
+        points=points,
+        span=span,
+        direction=direction,
+        shown=shown,
+        unbroken=unbroken,
+        sign=SIGNS.get,
+        gauge=_gauge,
     )
     return made
+
+
+def as_markup(drawn: str) -> Markup:
+    """A figure, made of numbers and of texts that are escaped where it is drawn."""
+    return Markup(drawn)  # noqa: S704
+
+
+def _gauge(finding: Finding) -> Markup:
+    return as_markup(gauge(finding))
 
 
 def unbroken(text: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from veilkit.audit.cells.attempts import Attempts
+from veilkit.attacks.recovered_pictures import RecoveredPictures
 from veilkit.audit.inputs.subject import Subject
 
 _STRIP = 8  # pictures shown
@@ -31,14 +31,14 @@ def strip(subject: Subject, show_originals: bool) -> list[Row]:
     return rows
 
 
-def recovered(attempts: Attempts) -> list[Row]:
-    """Original, protected and recovered, for each attempt."""
+def recovered_rows(pictures: RecoveredPictures) -> list[Row]:
+    """Original, protected and recovered, for each victim."""
     return [
         {
             name: data_address(images[place].permute(1, 2, 0).contiguous().numpy())
-            for name, images in attempts.rows().items()
+            for name, images in pictures.rows().items()
         }
-        for place in range(len(attempts.recovered))
+        for place in range(len(pictures.recovered))
     ]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from veilkit.attacks.headline import NOT_SAFE
 from veilkit.audit.result import DIFFERENCE, OTHER_CLASS, SAME_CLASS, AuditResult, Finding
 from veilkit.audit.verdicts.wording import (
     at_least,
@@ -20,8 +19,6 @@ from veilkit.audit.verdicts.wording import (
 )
 from veilkit.types import Evidence, Reason, ReasonCode, Role, Score
 
-SEEN = "What the eye still sees"
-
 
 def summarise(result: AuditResult) -> AuditResult:
     """The result with its findings: what can be concluded first, and of that the attacker's."""
@@ -32,11 +29,11 @@ def summarise(result: AuditResult) -> AuditResult:
 def _attackers(result: AuditResult) -> Iterator[Finding]:
     """A finding for each attack that was made, or for all that ask one question; those first that undo most."""
     made = [each for each in result.attacks if each.applicable and each.scores and not is_baseline(each.attack)]
-    told: set[str] = set()
+    answered: set[str] = set()
     for evidence in sorted(made, key=_order):
         question = headline_of(evidence.attack).question
-        if question and question not in told:
-            told.add(question)
+        if question and question not in answered:
+            answered.add(question)
             alike = [each for each in made if headline_of(each.attack).question == question]
             decisive = min(reversed(alike), key=lambda each: bool(unproven(each)))
             yield _attacked(result, decisive, [each for each in alike if each is not decisive])
@@ -46,7 +43,7 @@ def _attackers(result: AuditResult) -> Iterator[Finding]:
 
 def _order(evidence: Evidence) -> bool:
     """Attacks that undo a protection first, all others in the order of their table."""
-    return headline_of(evidence.attack).warning != NOT_SAFE
+    return not headline_of(evidence.attack).undoes
 
 
 def conclusive_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -139,7 +136,7 @@ def _similarity(result: AuditResult) -> Finding | None:
 def seen(score: Score, text: str, marks: Mapping[str, float]) -> Finding:
     """What the eye still sees, by a similarity whose negative values say no more than 0."""
     return Finding(
-        title=SEEN,
+        title="What the eye still sees",
         role=Role.PRIVACY,
         figure=f"{score.value:.2f}",
         text=text,
@@ -147,6 +144,7 @@ def seen(score: Score, text: str, marks: Mapping[str, float]) -> Finding:
         low=None if score.low is None else max(0.0, score.low),
         high=None if score.high is None else max(0.0, score.high),
         marks={name: max(0.0, value) for name, value in marks.items()},
+        scale="similarity",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from veilkit.audit.cells.image_scores import TO_ORIGINAL
-from veilkit.audit.cells.synthetic_measures import LEFT_OUT, asked_not, unpaired_gaps
+from veilkit.audit.cells.synthetic_measures import LEFT_OUT, unpaired_gaps, was_not_asked
 from veilkit.audit.inputs.subject import Subject
 from veilkit.audit.inputs.synthetic_subject import UnpairedSubject
 from veilkit.audit.result import Measurement, Unmeasured
@@ -26,7 +26,7 @@ def unmeasured(
         why = "it is not known which original belongs to which protected picture"
         missing.append(Unmeasured("recognition with raw queries or a raw gallery", why))
         missing.append(Unmeasured("similarity to the originals", why))
-    if left := [each.attack for each in attacks if asked_not(each)]:
+    if left := [each.attack for each in attacks if was_not_asked(each)]:
         others = "1 other attack" if len(left) == 1 else f"{len(left)} other attacks"
         missing.append(Unmeasured(others, LEFT_OUT.text))
     measured = {(each.setting, each.score.metric) for each in images}
@@ -42,7 +42,7 @@ def unmeasured(
         return (*missing, *unpaired_gaps(unpaired, images, attacks))
     learners = [e.attack for e in attacks if not e.applicable and wants_budget(e.attack, e.missing)]
     missing += [Unmeasured(f"attack {e.attack}", e.why_missing) for e in attacks
-                if not e.applicable and e.attack not in learners and not asked_not(e)]  # fmt: skip
+                if not e.applicable and e.attack not in learners and not was_not_asked(e)]  # fmt: skip
     if learners:
         missing.append(
             Unmeasured(

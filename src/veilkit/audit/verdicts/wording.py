@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from veilkit.attacks import ATTACKS, attack_named
+from veilkit.attacks import attack_named
+from veilkit.attacks.described import Described
 from veilkit.attacks.headline import Headline, general_headline
 from veilkit.audit.result import AuditResult
 from veilkit.types import Evidence, Reason, ReasonCode, Score
@@ -54,8 +55,13 @@ def summary_of(attack: str) -> str:
 
 def is_baseline(attack: str) -> bool:
     """Whether an attack is no adversary but what adversaries must beat."""
-    known = ATTACKS.find(attack)
+    known = attack_named(attack)
     return known is not None and known.baseline
+
+
+def in_tables(attack: str, metric: str) -> bool:
+    """Whether the tables of a report show this score of an attack beside its headline."""
+    return (attack_named(attack) or Described).in_tables(metric)
 
 
 def tells_identity(attack: str) -> bool:
@@ -71,7 +77,7 @@ def headline_of(attack: str) -> Headline:
 
 
 def found(evidence: Evidence | None) -> tuple[Score, float | None] | None:
-    """The score that an attack is told by, its first where that was not measured, and chance where it is known."""
+    """The score of an attack's headline, its first where that was not measured, and chance where it is known."""
     if evidence is None or not evidence.scores:
         return None
     metric = headline_of(evidence.attack).metric
@@ -115,10 +121,10 @@ def sentence(result: AuditResult, evidence: Evidence) -> str:
     scored = found(evidence)
     assert scored is not None
     score, chance = scored
-    told = headline_of(evidence.attack)
+    headline = headline_of(evidence.attack)
     name = judge_name(result)
-    text = told.sentence.format(
+    text = headline.sentence.format(
         value=percent(score.value), interval=interval(score), judge=name[0].lower() + name[1:], Judge=name
     )
-    text += f". Blind guessing {told.blind} {percent(chance)}." if chance is not None else "."
+    text += f". Blind guessing {headline.blind} {percent(chance)}." if chance is not None else "."
     return text + no_less(evidence)

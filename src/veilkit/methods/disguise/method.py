@@ -26,6 +26,7 @@ from veilkit.methods.disguise.model import DisguiseModel
 from veilkit.methods.disguise.same_people import cluster_people, known_person
 from veilkit.methods.disguise.swapper import SwapperConfig
 from veilkit.methods.disguise.training.config import DisguiseTrainingConfig
+from veilkit.methods.disguise.view import OwnIdentity
 from veilkit.methods.faces.method import Changed, FaceMethod, FoundFace, digest_text, found_faces
 from veilkit.methods.faces.pasting import colour_matched, feather, paste
 from veilkit.rng import Randomness
@@ -240,6 +241,14 @@ class Disguise(FaceMethod[DisguiseConfig]):
         """(1, D) who a face of a picture (3, H, W) is to the model's experts; None where it cannot be aligned."""
         matrix = self._alignment(face)
         return None if isinstance(matrix, str) else self._identity_of(self._crop(picture, matrix))
+
+    def with_one_identity(self) -> Self:
+        """The same method, which gives everybody of one name one identity, whatever their faces say."""
+        return self.reconfigured(None, {"consistent": True})
+
+    def identity_expert(self) -> Embedder:
+        """Who the largest face of a picture is to the model's own experts."""
+        return OwnIdentity(self)
 
     def guarantee(self) -> Guarantee:
         """What the channel claims and proves, and that it is not about the whole picture."""

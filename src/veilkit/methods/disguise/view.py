@@ -1,13 +1,17 @@
-"""What a Disguise model sees in whole pictures, and what it makes of them when everybody gets one identity."""
+"""What a Disguise model sees in whole pictures."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from veilkit.experts.base import Embedder, ExpertInfo
-from veilkit.methods.disguise.method import Disguise
 from veilkit.methods.faces.method import found_faces
+
+if TYPE_CHECKING:
+    from veilkit.methods.disguise.method import Disguise
 
 
 class OwnIdentity(Embedder):
@@ -38,8 +42,3 @@ class OwnIdentity(Embedder):
             if vector is not None:
                 return vector[0]
         return image.new_zeros(self.dim)
-
-
-def neutral(method: Disguise) -> Disguise:
-    """The same method, which gives everybody of one name one identity, whatever their faces say."""
-    return method.reconfigured(None, {"consistent": True})

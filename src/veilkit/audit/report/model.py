@@ -1,0 +1,245 @@
+"""The report: everything a reader is shown, in its order and its words. HTML, Markdown and terminal lay it out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from veilkit.attacks import ATTACKS, UNPAIRED_ATTACKS, Need
+from veilkit.audit.report.command import command
+from veilkit.audit.report.plane import Point
+from veilkit.audit.report.tables import AttackRow, RecognitionTable, attack_rows, recognition_tables
+from veilkit.audit.report.templating import shown, span
+from veilkit.audit.result import DIFFERENCE, AuditResult, Finding, Measurement
+from veilkit.audit.verdicts.remedies import needed
+from veilkit.audit.verdicts.thresholds import Thresholds
+from veilkit.audit.verdicts.verdict import KNOWS, AttackVerdict, Grade, LevelVerdict
+from veilkit.audit.verdicts.wording import percent
+from veilkit.configs import with_settings
+from veilkit.text import counted
+from veilkit.types import Level, Score
+
+SAME_MODEL = "Judge and expert are one and the same model: the judge's numbers are not independent (see --judge)."
+
+ADVICE = (
+    "A low number says what these attackers found, not what nobody can find. A high number is proof of a leak.",
+    "A leak at one level is there at all levels above; nothing found at one level says nothing about those above.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Utility:
+    """Rank-1 of the authorised expert among protected pictures, among originals, and by chance.
+
+    change: search by search, in [-1, 1]. kept: the share of the originals' rate that is left.
+    """
+
+    score: Score
+    originals: Score | None
+    change: Score | None
+    chance: float | None
+
+    @property
+    def kept(self) -> float | None:
+        """None where the originals were not searched, or gave nothing."""
+        return self.score.value / self.originals.value if self.originals and self.originals.value else None
+
+
+def utility(result: AuditResult) -> Utility | None:
+    """What is kept, or None where nobody could be searched for."""
+    score = result.score("expert", "protected-protected", "rank-1")
+    if score is None:
+        return None
+    return Utility(
+        score,
+        result.score("expert", "raw-raw", "rank-1"),
+        result.score("expert", DIFFERENCE, "rank-1"),
+        next((m.chance for m in result.measurements if m.by == "expert" and m.score.metric == "rank-1"), None),
+    )
+
+
+def thresholds_of(result: AuditResult) -> Thresholds:
+    """The thresholds that the audit's verdicts were made with."""
+    return with_settings(Thresholds(), result.config.get("thresholds", {}))
+
+
+def rests_on(result: AuditResult) -> dict[str, str]:
+    """What the verdicts stand on, by name."""
+    judged = [each for level in result.verdicts for each in level.attacks]
+    valid = sum(not each.invalid for each in judged)
+    missing = sum(len(level.not_attacked) for level in result.verdicts)
+    clean = result.score("judge", "raw-raw", "rank-1")
+    people = "people not known" if result.people is None else counted(result.people, "person", "people")
+    searches = f", {counted(result.queries, 'search', 'searches')}" if result.queries else ""
+    judge = f"{result.judge.name}, {'independent of the expert' if result.independent else 'the expert itself'}"
+    if clean is not None:
+        judge += f"; finds {percent(clean.value)} in the originals"
+    return {
+        "Data": f"{counted(result.pictures, 'picture', 'pictures')}, {people}{searches}",
+        "Judge": judge,
+        "Attacks": f"{len(judged)} made, {valid} passed {'its' if valid == 1 else 'their'} gates, {missing} not made"
+        + (f"; learners had {updates(result):,} updates" if _learned(result) else "; no attacker learned"),
+        "Intervals": f"{100 * result.config['confidence']:g} %, {result.config['bootstrap_draws']:,} draws of "
+        f"people; seed {result.config['draw_seed']}",
+    }
+
+
+def updates(result: AuditResult) -> int:
+    """Updates that each attacker who learns had, as asked for or as a time allowed; 0 for none."""
+    budget = result.config.get("budget") or {}
+    return int(result.config.get("learn") or budget.get("updates") or 0)
+
+
+def _learned(result: AuditResult) -> bool:
+    made = [ATTACKS[each.attack] for each in result.attacks if each.applicable and each.attack in ATTACKS]
+    return updates(result) > 0 and any(Need.BUDGET in attack.needs for attack in made)
+
+
+def plane_points(result: AuditResult) -> tuple[Point, ...]:
+    """For each level with a verdict what its worst attack gets; the same attack on the originals; and chance."""
+    use = utility(result)
+    worst = {level.level: level.worst for level in result.verdicts if level.worst is not None}
+    if use is None or not worst:
+        return ()
+    points = [
+        Point(
+            label=str(level),
+            name=f"{KNOWS[level][0]} attacker ({found.attack})",
+            utility=use.score.value,
+            leak=found.over_chance or 0.0,
+            utility_interval=_ends(use.score.low, use.score.high),
+            leak_interval=_ends(found.over_chance_low, found.over_chance_high),
+        )
+        for level, found in worst.items()
+    ]
+    clean = _unprotected(list(worst.values()))
+    if use.originals is not None and clean is not None:
+        points.append(Point("originals", "nothing protected", use.originals.value, clean, kind="anchor"))
+    if use.chance is not None:
+        points.append(Point("chance", "blind guessing", use.chance, 0.0, kind="anchor"))
+    return tuple(points)
+
+
+def _unprotected(found: list[AttackVerdict]) -> float | None:
+    return max((each.unprotected for each in found if each.unprotected is not None), default=None)
+
+
+def _ends(low: float | None, high: float | None) -> tuple[float, float] | None:
+    return None if low is None or high is None else (low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictRow:
+    """A level, its attacker, and what can be concluded."""
+
+    level: Level
+    name: str
+    knows: str
+    grade: Grade
+    text: str
+    aside: str
+
+    @classmethod
+    def of(cls, verdict: LevelVerdict) -> VerdictRow:
+        """The row of a verdict."""
+        name, knows = KNOWS[verdict.level]
+        return cls(verdict.level, name, knows, verdict.grade, verdict.text, verdict.aside)
+
+    @property
+    def sentences(self) -> str:
+        """Conclusion and aside together."""
+        return " ".join(filter(None, (self.text, self.aside)))
+
+
+@dataclass(frozen=True, slots=True)
+class FindingRow:
+    """A finding. warning: why nothing may be concluded from it, or nothing. marks: what to compare it with, as text.
+
+    repeated: whether a verdict says it already.
+    """
+
+    finding: Finding
+    warning: str
+    marks: tuple[tuple[str, str], ...]
+    repeated: bool
+
+    @classmethod
+    def of(cls, finding: Finding, verdicts: tuple[VerdictRow, ...]) -> FindingRow:
+        """The row of a finding."""
+        why = f"Nothing may be concluded from this number: {'; '.join(finding.invalid)}." if finding.invalid else ""
+        rate = finding.scale == "rate"
+        marks = tuple((name, percent(value) if rate else f"{value:.2f}") for name, value in finding.marks.items())
+        return cls(finding, why, marks, any(finding.text in verdict.text for verdict in verdicts))
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One audit as it is told. Parts that are empty were not measured; `result.unmeasured` says why.
+
+    utility_text: in a sentence, also where nothing was measured. needed: what would give more verdicts.
+    made, not_made: attacks. synthetic: whether the audit is of a synthetic release, whose pictures have no originals.
+    """
+
+    result: AuditResult
+    verdicts: tuple[VerdictRow, ...]
+    needed: str
+    utility: Utility | None
+    utility_text: str
+    rests_on: dict[str, str]
+    cautions: tuple[str, ...]
+    findings: tuple[FindingRow, ...]
+    plane: tuple[Point, ...]
+    made: tuple[AttackRow, ...]
+    not_made: tuple[AttackRow, ...]
+    recognition: tuple[RecognitionTable, ...]
+    images: tuple[Measurement, ...]
+    grades: dict[Grade, str]
+    command: str
+    synthetic: bool
+
+    @property
+    def proven(self) -> tuple[FindingRow, ...]:
+        """Findings from which something may be concluded."""
+        return tuple(each for each in self.findings if not each.warning)
+
+    @property
+    def unproven(self) -> tuple[FindingRow, ...]:
+        """Numbers that prove nothing."""
+        return tuple(each for each in self.findings if each.warning)
+
+
+def report_of(result: AuditResult) -> Report:
+    """The report of an audit."""
+    verdicts = tuple(map(VerdictRow.of, result.verdicts))
+    rows, use = attack_rows(result), utility(result)
+    return Report(
+        result=result,
+        verdicts=verdicts,
+        needed=needed(result.verdicts),
+        utility=use,
+        utility_text=_utility_text(result, use),
+        rests_on=rests_on(result),
+        cautions=() if result.independent else (SAME_MODEL,),
+        findings=tuple(FindingRow.of(each, verdicts) for each in result.summary),
+        plane=plane_points(result),
+        made=tuple(row for row in rows if row.evidence.applicable),
+        not_made=tuple(row for row in rows if not row.evidence.applicable),
+        recognition=recognition_tables(result),
+        images=tuple(each for each in result.measurements if each.by == "images"),
+        grades=thresholds_of(result).meaning(),
+        command=command(result),
+        synthetic=any(evidence.attack in UNPAIRED_ATTACKS for evidence in result.attacks),
+    )
+
+
+def _utility_text(result: AuditResult, use: Utility | None) -> str:
+    if use is None:
+        why = result.unmeasured[0].why if result.unmeasured else "people could not be searched for"
+        return f"Not measured: {why}."
+    interval = f" (95 % interval {span(use.score)} %)" if span(use.score) else ""
+    originals = "" if use.originals is None else f"; {shown(use.originals)} among the originals"
+    chance = "" if use.chance is None else f"; {percent(use.chance)} by chance"
+    kept = "" if use.kept is None else f" That is {percent(use.kept)} of what the originals allow."
+    return (
+        f"The authorised expert ({result.expert.name}) finds the right person among protected pictures "
+        f"{shown(use.score)} of the time{interval}{originals}{chance}.{kept}"
+    )
