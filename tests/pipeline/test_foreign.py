@@ -14,7 +14,9 @@ from PIL import Image
 
 from pictures import picture, write_folder
 from tests.cli.test_commands import veilkit
+from veilkit.errors import DestinationError
 from veilkit.pipeline.foreign import foreign_kind
+from veilkit.pipeline.ledger import Entry, Ledger
 from veilkit.pipeline.protect import Outcome, protect
 
 OTHERS = {
@@ -170,3 +172,12 @@ def test_a_path_that_is_too_long_in_the_release_alone_is_refused(tmp_path: Path)
 def test_no_random_text_is_taken_for_a_picture(seed: int) -> None:
     words = np.random.default_rng(seed).choice(list("abcdefghijklmnopqrstuvwxyz ,.\n0123456789"), (300, 200))
     assert all(foreign_kind("notes.txt", "".join(line).encode()) is None for line in words)
+
+
+def test_an_altered_name_of_a_refused_file_is_not_believed(tmp_path: Path) -> None:
+    for output, state in (("../x.refused", "waiting"), ("x.refused", "refused"), ("a" * 26 + ".refused", "done")):
+        with Ledger(tmp_path / f"{state}.ledger") as ledger:
+            ledger.enrol([Entry("a.heic", output, state=state)])
+            ledger._db.execute("UPDATE pictures SET state = ?", (state,))
+            with pytest.raises(DestinationError, match="altered by somebody"):
+                list(ledger.entries())

@@ -26,6 +26,7 @@ _HASH = re.compile("[0-9a-f]{64}")
 _PAGE = 256  # rows held in memory at once
 NEVER_WRITTEN = ".refused"
 """Suffix, in the ledger alone, of what is noted only to be refused, so that it takes no picture's name."""
+_REFUSED = re.compile(r"[a-z2-7]{26}\.refused")
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -284,7 +285,10 @@ def _write_table(file: Path, head: tuple[str, str], rows: Iterator[tuple[str, st
 
 def _fault(entry: Entry, names: Names) -> str | None:
     """What no run has written; None where nothing is."""
-    if fault := name_fault(entry.output, names):
+    if entry.output.endswith(NEVER_WRITTEN):
+        if not _REFUSED.fullmatch(entry.output) or entry.state == "done":
+            return "a file that is never written has another name in it, or was written"
+    elif fault := name_fault(entry.output, names):
         return f"a picture's name in it {fault}"
     if entry.state not in get_args(State):
         return "a picture's state in it is none"
