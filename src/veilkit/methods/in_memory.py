@@ -93,8 +93,8 @@ class LoadedMethod:
     """A method that takes pictures in memory; `veilkit.load_method` makes it.
 
     Each picture's random values derive from the key (or seed), the method's settings, and a name of the picture, which
-    is a hash of its pixels unless you name it (`items`): neither order nor batches change a result, and no two
-    pictures share noise. A method that mixes pictures of several people mixes those of one call.
+    is a hash of its 8-bit pixels unless you name it (`items`): neither order nor batches change a result, and no two
+    pictures that differ share noise. A method that mixes pictures of several people mixes those of one call.
     """
 
     def __init__(self, method: Method[Any]) -> None:
@@ -137,7 +137,8 @@ class LoadedMethod:
         Pillow image, or a list of these, of any sizes. Tensors come back unrounded and without a gradient.
         key: a secret key file, made if absent, or a `Key`. seed: a public seed in its place, for research. A method
         that draws nothing needs neither.
-        items: a name for each picture from which its random values derive. identities: who is in each picture, for
+        items: a name for each picture from which its random values derive; two pictures must never share one under one
+        key. identities: who is in each picture, for
         methods that mix people or treat a person's pictures alike.
         """
         if isinstance(self.method, Synthesiser):
