@@ -58,12 +58,12 @@ def test_boxes_that_nobody_saw_grow_with_their_distance() -> None:
 
 def test_points_between_two_sights_lie_between_theirs() -> None:
     eyes = np.array([[2.0, 3.0], [7.0, 3.0]])
-    frames = [[Seen((0, 0, 10, 10), points=eyes)], [], [Seen((2, 0, 12, 10), points=eyes + (2, 0))]]
+    frames = [[Seen((0, 0, 10, 10), points=eyes)], [], [Seen((2, 0, 12, 10), points=eyes + np.array([2, 0]))]]
     tracks = linked(frames, [0] * 3, gap=2)
     cover(tracks, [0] * 3, tail=0)
     points = tracks[0].covered[1].points
     assert points is not None
-    np.testing.assert_allclose(points, eyes + (1, 0))
+    np.testing.assert_allclose(points, eyes + np.array([1, 0]))
 
 
 def test_doubtful_is_what_nobody_was_ever_sure_of() -> None:
