@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,11 +24,12 @@ _WORD = "word"
 class Word:
     """How an option is written on the command line.
 
-    kind: the type that a word is read as. flag: where it is not the field's name. least: the smallest number. choices:
-    the words that are allowed; also: others that Python takes. many: it may be repeated. positional: a word without a
-    flag. shown: the default as help shows it. unasked: the value on the command line where nothing is given, if
-    another than in Python. read: makes the field's value of the words. fact: the name under which a report notes that
-    it was given; stands: what the report's command has in place of its value, which may name people or folders.
+    kind: the type that a word is read as. flag: where it is not the field's name. least: the smallest number.
+    choices: the words that are allowed; also: others that Python takes. many: it may be repeated. positional: a
+    word without a flag. shown: the default as help shows it. unasked: the value on the command line where nothing
+    is given, if another than in Python. read: makes the field's value of the words. fact: the name under which a
+    report notes that it was given; stands: what the report's command has in place of its value, which may name
+    people or folders.
     """
 
     help: str
@@ -47,9 +48,9 @@ class Word:
     stands: str = ""
 
 
-def option(default: Any, help: str, **how: Any) -> Any:
-    """A field that is an option; MISSING as its default makes it required. `how` are fields of `Word`."""
-    return field(default=default, metadata={_WORD: Word(help, **how)})
+def option(default: Any, told: str, **how: Any) -> Any:
+    """A field that is an option. MISSING as its default makes it required; told: its help; how: fields of `Word`."""
+    return field(default=default, metadata={_WORD: Word(told, **how)})
 
 
 def word_of(each: Field[Any]) -> Word | None:
@@ -67,6 +68,19 @@ def flag_of(name: str, word: Word) -> str:
     return word.metavar or name.upper() if word.positional else word.flag or "--" + name.replace("_", "-")
 
 
+def as_words(kind: type[Options], facts: Mapping[str, Any]) -> list[str]:
+    """The words that give what a report has noted of a verb's options, where that is not the default."""
+    words: list[str] = []
+    for each in fields(kind):
+        word = word_of(each)
+        if word is None or not word.fact or facts.get(word.fact) in (None, each.default):
+            continue
+        noted = facts[word.fact]
+        for value in noted if word.many else [noted]:
+            words += [flag_of(each.name, word), word.stands or str(value)]
+    return words
+
+
 @dataclass(frozen=True)
 class Options:
     """Base of the options of a verb: `check` raises for whatever can be known to be wrong before any work."""
@@ -78,14 +92,7 @@ class Options:
         for name in named:
             if name not in known:
                 raise ConfigError(unknown_name("option", name, known))
-        try:
-            return cls(*values, **named)
-        except TypeError:
-            missing = [each.name for each in list(fields(cls))[len(values):]
-                       if each.default is MISSING and each.default_factory is MISSING and each.name not in named]  # fmt: skip
-            if missing:
-                raise ConfigError(f"expected {' and '.join(missing)}, but got {'neither' if len(missing) > 1 else 'none'}") from None
-            raise
+        return cls(*values, **named)
 
     def check(self: O) -> O:
         """Raise a veilkit error for what is wrong; returns the options themselves."""
@@ -96,12 +103,6 @@ class Options:
             if word.choices and value not in (*word.choices, *word.also):
                 raise ConfigError(f"{name} must be {' or '.join(word.choices)}, but got {value!r}")
         return self
-
-    @property
-    def given(self) -> Mapping[str, Any]:
-        """The options that are not as they are by default."""
-        return {each.name: value for each in fields(self)
-                if each.default is MISSING or (value := getattr(self, each.name)) != each.default}  # fmt: skip
 
 
 def takes(kind: type[Options]) -> Callable[[Callable[..., T]], Callable[..., T]]:

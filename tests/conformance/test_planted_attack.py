@@ -36,7 +36,7 @@ TITLE = "Protected pictures linked by their thumbnails"
 def planted(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """The guide's file, and the one line in the table."""
     module = guide_attack(tmp_path_factory.mktemp("attacks"), monkeypatch)
-    monkeypatch.setitem(ATTACKS._entries, NAME, module.Thumbnails)
+    monkeypatch.setitem(ATTACKS._places._entries, NAME, f"{module.__name__}:Thumbnails")
 
 
 def pixelated(pixels: np.ndarray, index: int) -> np.ndarray:

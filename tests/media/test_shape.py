@@ -50,7 +50,9 @@ def test_without_a_shape_sizes_in_pixels_and_bytes_survive(source: Path, tmp_pat
 def test_with_size_and_even_files_no_file_differs_from_another_in_size(
     source: Path, tmp_path: Path, method: str, stretch: bool
 ) -> None:
-    protect(source, tmp_path / "release", method, seed=0, labels="none", size="64x48", stretch=stretch, pad_files=True)
+    protect(
+        source, tmp_path / "release", method, seed=0, labels="none", size="64x48", stretch=stretch, pad_files=True
+    )
     pixels, lengths = sizes(tmp_path / "release")
     assert pixels == {(64, 48)}
     assert len(lengths) == 1

@@ -14,7 +14,6 @@ import torch
 
 from pictures import write_folder
 from veilkit.errors import UsageError, WorkerError
-from veilkit.media.reading import Limits
 from veilkit.methods.controls import Pixelate
 from veilkit.pipeline.engines import local
 from veilkit.pipeline.ledger import Entry

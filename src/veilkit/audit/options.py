@@ -26,8 +26,8 @@ _TIME = re.compile(r"(\d+(?:\.\d+)?)([smh])")
 class AuditOptions(Options):
     """One audit. expert, judge and student are names, model files, or embedders of one's own.
 
-    cache: a folder for features, in place of OUT/cache, which audits of one set of originals may share. cells, prefix:
-    a folder for cells in place of OUT/cells, which several audits may share, and what the names of this one's begin
+    cache: a folder for features, in place of OUT/cache, which audits of one set of originals may share. cells: a
+    folder for cells in place of OUT/cells, which several audits may share; prefix: what the names of this one's begin
     with. limits: what is read of pictures.
     """
 
@@ -38,9 +38,7 @@ class AuditOptions(Options):
     key: str | Path | None = option(
         None, "Key of the release, where its names are pseudonyms.", kind=Path, shown="PROTECTED.private/key"
     )
-    seed: int | None = option(
-        None, "The public seed that the release was made with, instead of a key.", kind=int
-    )
+    seed: int | None = option(None, "The public seed that the release was made with, instead of a key.", kind=int)
     expert: str | Path | Embedder | None = option(
         None, "The authorised recogniser: a name or a .safetensors file.", shown="people"
     )
@@ -75,8 +73,8 @@ class AuditOptions(Options):
     )
     show_originals: bool = option(False, "Show originals beside protected pictures in the report.", kind=bool)
     learn: int | None = option(
-        None, "Let attackers learn too: recovery networks, feature inversion, a retrained recogniser, silhouettes. So "
-        "many updates each, thrice with their gates; 2000 take about an hour each on a CPU core.",
+        None, "Let attackers learn too: recovery networks, feature inversion, a retrained recogniser, silhouettes. "
+        "So many updates each, thrice with their gates; 2000 take about an hour each on a CPU core.",
         kind=int, least=1, metavar="UPDATES", fact="learn",
     )  # fmt: skip
     budget: str | None = option(
@@ -175,7 +173,7 @@ def _check_not_swapped(originals: Path, protected: Path) -> None:
 
 def wanted_attacks(attacks: Sequence[str] | None) -> frozenset[str]:
     """The names of the attacks to run, all of them by default; raises for a name that is none."""
-    from veilkit.attacks.table import ATTACKS, UNPAIRED_ATTACKS
+    from veilkit.attacks import ATTACKS, UNPAIRED_ATTACKS
 
     known = (*ATTACKS, *UNPAIRED_ATTACKS)
     for name in attacks or ():

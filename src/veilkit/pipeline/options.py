@@ -25,7 +25,8 @@ LABELS = "auto, none, folder, market, pattern:REGEX or csv:FILE"
 class ProtectOptions(Options):
     """One run of `protect`.
 
-    method: a name of the table of methods, with `preset`, `settings` and `model`, or a configured method of one's own.
+    method: a name of the table of methods, with `preset`, `settings` and `model`, or a configured method of one's
+    own.
     """
 
     source: str | Path = option(
@@ -47,16 +48,18 @@ class ProtectOptions(Options):
         0, "Worker processes; 0 works in this one.", kind=int, least=-1, unasked=-1, shown="one per core"
     )
     names: Literal["pseudonyms", "keep", "kept"] = option(
-        "pseudonyms", "Names in the release: keyed pseudonyms, or the pictures' own.", choices=("pseudonyms", "keep"),
+        "pseudonyms",
+        "Names in the release: keyed pseudonyms, or the pictures' own.",
+        choices=("pseudonyms", "keep"),
         also=("kept",),
     )
     labels: str = option("auto", f"Who is in a picture: {LABELS}.")
-    image_format: Literal["png", "jpeg"] = option("png", "Format of the release.", flag="--format", choices=("png", "jpeg"))
+    image_format: Literal["png", "jpeg"] = option(
+        "png", "Format of the release.", flag="--format", choices=("png", "jpeg")
+    )
     max_pixels: int = option(50_000_000, "Larger pictures are refused.", kind=int, least=1)
     max_side: int = option(32_767, "Pictures with a longer side are refused.", kind=int, least=1)
-    max_aspect: int = option(
-        100, "Pictures are refused whose one side is more times the other.", kind=int, least=1
-    )
+    max_aspect: int = option(100, "Pictures are refused whose one side is more times the other.", kind=int, least=1)
     max_seconds: int = option(
         1_800, "Processor time for a picture in a worker process; then it is refused.", kind=int, least=1
     )
@@ -97,7 +100,7 @@ class ProtectOptions(Options):
         return self
 
     def _check_method(self) -> None:
-        from veilkit.methods.table import METHODS
+        from veilkit.methods import METHODS
 
         if not isinstance(self.method, str):
             if self.preset is not None or self.settings or self.model is not None:
@@ -125,7 +128,11 @@ class ProtectOptions(Options):
 
         memory = None if self.max_memory is None else self.max_memory * _MEGABYTE
         return Limits(
-            pixels=self.max_pixels, side=self.max_side, aspect=self.max_aspect, seconds=self.max_seconds, memory=memory
+            pixels=self.max_pixels,
+            side=self.max_side,
+            aspect=self.max_aspect,
+            seconds=self.max_seconds,
+            memory=memory,
         )
 
     @property
@@ -140,9 +147,7 @@ class ProtectOptions(Options):
 class RecoverOptions(Options):
     """One run of `recover`: by an identity, for sealed originals, or by the decoder that a method has learned."""
 
-    protected: str | Path = option(
-        MISSING, "The release, as `veilkit protect` wrote it.", kind=Path, positional=True
-    )
+    protected: str | Path = option(MISSING, "The release, as `veilkit protect` wrote it.", kind=Path, positional=True)
     destination: str | Path = option(
         MISSING, "Folder for the originals; nothing is overwritten.", kind=Path, positional=True, metavar="DST"
     )
@@ -150,7 +155,10 @@ class RecoverOptions(Options):
         None, "Secret key of a recipient: see `veilkit keygen`.", kind=Path, metavar="KEYFILE"
     )
     model: str | Path | None = option(
-        None, "In place of a key: the decoder that `veilkit fit` wrote beside the model.", kind=Path, metavar="DECODER"
+        None,
+        "In place of a key: the decoder that `veilkit fit` wrote beside the model.",
+        kind=Path,
+        metavar="DECODER",
     )
     sealed: str | Path | None = option(None, "Folder of the sealed originals.", kind=Path, shown="PROTECTED.sealed")
     only: Sequence[str] = option(
@@ -169,8 +177,8 @@ class RecoverOptions(Options):
         """Raise for what is missing, or does not go together."""
         if (self.identity is None) == (self.model is None):
             raise UsageError(
-                "expected either an identity (--identity), for sealed originals, or a decoder (--model), for a method "
-                f"that learned one, but got {'neither' if self.identity is None else 'both'}"
+                "expected either an identity (--identity), for sealed originals, or a decoder (--model), for a "
+                f"method that learned one, but got {'neither' if self.identity is None else 'both'}"
             )
         if self.model is not None and (self.sealed is not None or self.key is not None):
             raise UsageError("sealed and key belong to sealed originals: leave them out with a model")

@@ -18,6 +18,7 @@ from veilkit.pipeline.age import Identity
 from veilkit.pipeline.identities import read_identities
 from veilkit.pipeline.manifest import Manifest
 from veilkit.pipeline.options import RecoverOptions
+from veilkit.pipeline.places import sealed_beside
 from veilkit.pipeline.recovery_folders import (
     SCRATCH,
     Recovered,
@@ -28,7 +29,6 @@ from veilkit.pipeline.recovery_folders import (
     wanted_pictures,
 )
 from veilkit.pipeline.restoring import check_place, check_together, is_restored
-from veilkit.pipeline.places import sealed_beside
 from veilkit.pipeline.sealing import SEALED_SUFFIX, Unsealed, check_path, unseal
 from veilkit.progress import Progress
 
@@ -76,7 +76,9 @@ def run_recover(options: RecoverOptions) -> Recovered:
     folder, target = Path(options.protected).resolve(), Path(options.destination).resolve()
     identity, model, key, only = options.identity, options.model, options.key, options.only
     sealed_folder = Path(options.sealed).resolve() if options.sealed is not None else sealed_beside(folder)
-    log_file = Path(options.log).resolve() if options.log is not None else target.with_name(target.name + ".access.jsonl")
+    log_file = (
+        Path(options.log).resolve() if options.log is not None else target.with_name(target.name + ".access.jsonl")
+    )
     if model is not None:
         from veilkit.pipeline.decoding import recover_by_decoder  # networks, for which a key need not wait
 
