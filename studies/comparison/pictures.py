@@ -21,12 +21,14 @@ from studies.shared.study import ROOT
 from veilkit.pipeline.protect import protect
 from veilkit.pipeline.recovering import recover
 from veilkit.synthetic.faces import generate_faces
+from veilkit.synthetic.faces.capture import Ranges
 from veilkit.synthetic.people import generate_people
 
 PICTURE = ROOT / "docs" / "images" / "overview.png"
 MODELS = ROOT / "models"
 PEOPLE, FACES, SEED = 6, 4, 3
 BODY, FACE = (72, 144), (144, 144)  # width and height of a picture on the page
+FRONTAL = Ranges(yaw=15.0, pitch=8.0, roll=5.0)
 _GAP = 24
 
 
@@ -60,7 +62,7 @@ def _people(work: Path, people: int) -> dict[str, Tensor]:
 
 def _faces(work: Path, faces: int) -> dict[str, Tensor]:
     drawn, source = work / "portraits", work / "faces"
-    generate_faces(drawn, people=faces, images=1, size=224, seed=SEED)
+    generate_faces(drawn, people=faces, images=1, size=224, seed=SEED, ranges=FRONTAL)
     source.mkdir()
     for file in sorted(drawn.rglob("*.png")):
         (source / file.name).write_bytes(file.read_bytes())
