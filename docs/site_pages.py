@@ -29,8 +29,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     found = [file for file in files if not file.src_uri.endswith((".md", ".py")) and file.src_dir != config.docs_dir]
     pages = sorted({path for pattern in PAGES for path in ROOT.glob(pattern)})
     linked = sorted({target for page in pages for target in _linked(page)} - set(pages))
-    for path in [*pages, *(path for path in linked if path.suffix in PICTURES)]:
-        found.append(File(_uri(path), str(ROOT), config.site_dir, config.use_directory_urls))
+    shown_as_they_are = [*pages, *(path for path in linked if path.suffix in PICTURES)]
+    found += [File(_uri(path), str(ROOT), config.site_dir, config.use_directory_urls) for path in shown_as_they_are]
     for path in linked:
         if path.suffix not in PICTURES:
             shown = File.generated(config, _uri(path) + ".md", content=_listing(path))
@@ -78,7 +78,9 @@ def _listing(path: Path) -> str:
     """A page that shows a file, or the names in a folder."""
     name = _uri(path)
     if path.is_dir():
-        names = sorted(each.name + "/" * each.is_dir() for each in path.iterdir() if not each.name.startswith(("_", ".")))
+        names = sorted(
+            each.name + "/" * each.is_dir() for each in path.iterdir() if not each.name.startswith(("_", "."))
+        )
         return f"# {name}\n\n" + "\n".join(f"- `{each}`" for each in names) + "\n"
     kind = {".py": "python", ".json": "json", ".toml": "toml", ".html": "html"}.get(path.suffix, "text")
     fence = "````"

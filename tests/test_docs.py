@@ -29,7 +29,12 @@ def test_pages_are_short(page: str) -> None:
 def test_the_site_lists_every_page_once() -> None:
     nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
     listed = re.findall(r"(\S+\.md)$", nav, re.M)
-    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("studies/*/README.md"), *ROOT.glob("models/*.md")]
+    pages = [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob("studies/*/README.md"),
+        *ROOT.glob("models/*.md"),
+    ]
     assert sorted(listed) == sorted(page.relative_to(ROOT).as_posix() for page in pages)
     assert listed[0] == "README.md"
 

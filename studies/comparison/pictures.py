@@ -1,9 +1,9 @@
-"""The front page's picture: people and faces who do not exist, as methods release them and a decoder brings them back.
+"""The front page's picture: people and faces who do not exist, and what becomes of them.
 
     python -m studies.comparison.pictures
 
-All rows but the first are files read back. The models are those of models/, which were trained on real people, so that
-generated ones are strange to them; PixelFade is optimised for models/cuhk03_mobilenetv2.
+All rows but the first are files read back. The models are those of models/, trained on real people, so that generated
+ones are strange to them; PixelFade is optimised for models/cuhk03_mobilenetv2.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ def _people(work: Path, people: int) -> dict[str, Tensor]:
     protect(source, work / "pixelate", "pixelate", seed=SEED, names="kept")
     protect(source, work / "pixelfade", "pixelfade", settings=expert, seed=SEED, names="kept")
     protect(source, work / "privacyreid", "privacyreid", model=anonymiser, seed=SEED, names="kept")
-    recover(work / "privacyreid", work / "decoded", model=anonymiser.with_name(f"{anonymiser.stem}.decoder.safetensors"))
+    recover(
+        work / "privacyreid", work / "decoded", model=anonymiser.with_name(f"{anonymiser.stem}.decoder.safetensors")
+    )
     rows = {"original": source, "pixelate": work / "pixelate", "pixelfade": work / "pixelfade",
             "privacyreid": work / "privacyreid", "its decoder": work / "decoded"}  # fmt: skip
     return {name: _read(folder) for name, folder in rows.items()}
@@ -68,7 +70,12 @@ def _faces(work: Path, faces: int) -> dict[str, Tensor]:
         (source / file.name).write_bytes(file.read_bytes())
     rows = {"original": source}
     for number, (name, method) in enumerate(
-        (("faceblur", "faceblur"), ("facereplace", "facereplace"), ("disguise", "disguise"), ("another key", "disguise"))
+        (
+            ("faceblur", "faceblur"),
+            ("facereplace", "facereplace"),
+            ("disguise", "disguise"),
+            ("another key", "disguise"),
+        )
     ):
         model = MODELS / "lfw_disguise.safetensors" if method == "disguise" else None
         rows[name] = work / f"{number} {method}"

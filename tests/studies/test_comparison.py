@@ -250,7 +250,9 @@ def test_the_front_page_has_every_row_but_pepr_nets_pictures_once_and_no_bracket
     table_of_all = study.tables(results.cells, study.published)["comparison short"]
     assert len(table_of_all.splitlines()) == len(shown) + 2
     for row in (results.cells[f"{ENTRIES[name].table}/{name}"] for name in shown):  # as the text below it says
-        chances = [each["found"]["chance"] for each in row["levels"].values() if each["found"] and each["found"]["chance"]]
+        chances = [
+            each["found"]["chance"] for each in row["levels"].values() if each["found"] and each["found"]["chance"]
+        ]
         assert all(chance < 0.022 for chance in chances) or row["label"] == "FRO"
     assert not set("()[]") & set(re.sub(r"\[(`\w+`)\]\([\w./]+\)", r"\1", table_of_all))
 
