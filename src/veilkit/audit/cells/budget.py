@@ -1,6 +1,6 @@
 """From a time to a budget: how many people are measured, and how many updates attackers learn for.
 
-The rule, which docs/audit.md states too. What a picture costs to embed and an update costs to train is measured on
+The rule, also in docs/audit-attacks.md. What a picture costs to embed and an update costs to train is measured on
 the pictures at hand. A tenth of the time is kept back. Three tenths pay for embedding: where all pictures cost more,
 fewer people are measured. The rest gives all attackers who learn as many updates, each of whom trains three times
 (once, and for two gates), and some of whom pay more for an update. Fewer updates than teach anything are not made at
