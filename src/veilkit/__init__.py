@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from veilkit.attacks.table import attacks as attacks
+    from veilkit.audit.options import AuditOptions as AuditOptions
     from veilkit.audit.result import AuditResult as AuditResult
     from veilkit.audit.result import read_audit as read_audit
     from veilkit.audit.run import run_audit as audit
@@ -25,19 +26,24 @@ if TYPE_CHECKING:
     from veilkit.methods.in_memory import Protected as Protected
     from veilkit.methods.in_memory import load_method as load_method
     from veilkit.methods.table import methods as methods
+    from veilkit.pipeline.options import ProtectOptions as ProtectOptions
+    from veilkit.pipeline.options import RecoverOptions as RecoverOptions
     from veilkit.pipeline.protect import Outcome as Outcome
     from veilkit.pipeline.protect import protect as protect
-    from veilkit.pipeline.recovering import recover as recover
+    from veilkit.pipeline.recover import recover as recover
     from veilkit.pipeline.recovery_folders import Recovered as Recovered
     from veilkit.version import __version__ as __version__
 
 # torch takes seconds to import: names are looked up when they are first used.
 _HOMES = {
+    "AuditOptions": "veilkit.audit.options",
     "AuditResult": "veilkit.audit.result",
     "Key": "veilkit.key",
     "LoadedMethod": "veilkit.methods.in_memory",
     "Outcome": "veilkit.pipeline.protect",
+    "ProtectOptions": "veilkit.pipeline.options",
     "Protected": "veilkit.methods.in_memory",
+    "RecoverOptions": "veilkit.pipeline.options",
     "Recovered": "veilkit.pipeline.recovery_folders",
     "VeilkitError": "veilkit.errors",
     "__version__": "veilkit.version",
@@ -46,7 +52,7 @@ _HOMES = {
     "load_method": "veilkit.methods.in_memory",
     "protect": "veilkit.pipeline.protect",
     "read_audit": "veilkit.audit.result",
-    "recover": "veilkit.pipeline.recovering",
+    "recover": "veilkit.pipeline.recover",
     "run_audit": "veilkit.audit.run",
 }
 # Folders of the package whose names are also functions, and those functions.
@@ -57,11 +63,14 @@ _CALLED = {
     "methods": ("veilkit.methods.table", "methods"),
 }
 __all__ = [
+    "AuditOptions",
     "AuditResult",
     "Key",
     "LoadedMethod",
     "Outcome",
+    "ProtectOptions",
     "Protected",
+    "RecoverOptions",
     "Recovered",
     "VeilkitError",
     "__version__",
