@@ -13,9 +13,9 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
-from veilkit.csv_cells import safe_cell
+from veilkit.csv_cells import cell_text, safe_cell
 from veilkit.errors import DataError
 
 Action = Literal["protect", "hide", "spare"]
@@ -85,7 +85,8 @@ def write_csv(file: Path, boxes: Boxes) -> None:
 def write_coco(file: Path, boxes: Boxes, sizes: Callable[[str], tuple[int, int]]) -> None:
     """Write boxes in COCO's form; `sizes` answers with width and height of a picture."""
     actions = list(get_args(Action))
-    images, annotations = [], []
+    images: list[dict[str, Any]] = []
+    annotations: list[dict[str, Any]] = []
     for number, path in enumerate(sorted(boxes, key=os.fsencode), 1):
         width, height = sizes(path)
         images.append({"id": number, "file_name": path, "width": width, "height": height})
@@ -135,7 +136,7 @@ def _read_csv(file: Path) -> Boxes:
                 if not row["path"]:
                     raise DataError(f"{where}: a box needs a path")
                 box = _box([row[name] for name in COLUMNS[1:]], row.get("action"), where)
-                found.setdefault(row["path"], []).append(
+                found.setdefault(cell_text(row["path"]), []).append(
                     DrawnBox(*box[:4], box[4], identity=row.get("identity") or None, camera=row.get("camera") or None)
                 )
     except csv.Error as error:
