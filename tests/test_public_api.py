@@ -18,8 +18,8 @@ from PIL import Image
 
 import veilkit
 from tests.audit.results import attacked, result_of
-from tests.conftest import random_picture
 from tests.conformance.releases import ROOT
+from tests.conftest import random_picture
 from veilkit.audit.result import Alarm
 from veilkit.audit.verdicts.levels import level_verdicts
 from veilkit.audit.verdicts.thresholds import Thresholds
@@ -60,7 +60,9 @@ def test_an_unknown_name_is_no_attribute() -> None:
 
 
 def test_importing_the_package_imports_nothing_heavy() -> None:
-    code = "import sys, veilkit; print([name for name in sys.modules if name in ('torch', 'numpy', 'veilkit.methods')])"
+    code = (
+        "import sys, veilkit; print([name for name in sys.modules if name in ('torch', 'numpy', 'veilkit.methods')])"
+    )
     assert in_a_new_python(code) == "[]\n"
 
 
@@ -146,6 +148,7 @@ SCORE = Score("rank-1", 0.5, Role.PRIVACY, higher_is_better=False)
         veilkit.load_method("pixelfade", steps=3),
         veilkit.load_method("blur").protect(LONG),
         load_expert("people"),
+        veilkit.Recovered(Path("originals"), 12, 0, Path("log")),
     ],
     ids=lambda thing: type(thing).__name__,
 )
@@ -192,9 +195,11 @@ def test_every_form_gives_the_same_pixels(name: str, form: str) -> None:
 def test_pictures_in_memory_are_as_on_disk(name: str, folder: Path, tmp_path: Path) -> None:
     settings = {"pixelfade": {"steps": 2, "spread": 1.0}, "mixup": {"people": 4}}.get(name, {})
     preset = "people" if name.startswith("face") else None
-    veilkit.protect(folder, tmp_path / "out", name, preset=preset, settings=settings, seed=3, names="kept")
+    outcome = veilkit.protect(folder, tmp_path / "out", name, preset=preset, settings=settings, seed=3, names="kept")
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     paths = [str(path.relative_to(folder)) for path in files]
+    assert repr(outcome) == f"Outcome(12 pictures in {str(tmp_path / 'out')!r})"
+    assert "<td>pictures</td><td>12</td>" in outcome._repr_html_()
     made = veilkit.load_method(name, preset=preset, **settings)(
         [Image.open(file) for file in files],
         seed=3,

@@ -137,9 +137,8 @@ class LoadedMethod:
         Pillow image, or a list of these, of any sizes. Tensors come back unrounded and without a gradient.
         key: a secret key file, made if absent, or a `Key`. seed: a public seed in its place, for research. A method
         that draws nothing needs neither.
-        items: a name for each picture from which its random values derive; two pictures must never share one under one
-        key. identities: who is in each picture, for
-        methods that mix people or treat a person's pictures alike.
+        items: a name for each picture from which its random values derive; no two pictures may ever share one under
+        one key. identities: who is in each picture, for methods that mix people or treat a person's pictures alike.
         """
         if isinstance(self.method, Synthesiser):
             raise UsageError(
@@ -235,7 +234,9 @@ class LoadedMethod:
 def _batch(
     images: list[Tensor], group: Sequence[int], items: tuple[str, ...], who: tuple[str | None, ...]
 ) -> ImageBatch:
-    return ImageBatch(torch.stack(images), tuple(items[place] for place in group), tuple(who[place] for place in group))
+    return ImageBatch(
+        torch.stack(images), tuple(items[place] for place in group), tuple(who[place] for place in group)
+    )
 
 
 def _of_one_size(images: list[Tensor]) -> list[Tensor]:

@@ -28,6 +28,9 @@ class Recovered:
     already_there: int
     log: Path
 
+    def __repr__(self) -> str:
+        return f"Recovered({self.restored:,} restored in {str(self.destination)!r}, {self.already_there:,} already there)"
+
 
 def check_places(sources: Sequence[Path], target: Path, log: Path) -> None:
     """Raise where originals or the log would be written into each other, or into one of the folders read from."""
