@@ -39,9 +39,9 @@ def load_method(
     """A method for pictures in memory: `veilkit.load_method("pixelate", cell=8)(images)`.
 
     name: one of `veilkit.methods()`, or a method of your own. preset, settings: as `veilkit methods show NAME` lists
-    them; a setting that has parts takes a mapping. model: the file that `veilkit fit` wrote, for a method that learns.
-    expert: of a method that is guided by a recogniser, that one: a name of `veilkit.experts()`, a .safetensors file, or
-    an embedder of your own through which gradients reach the picture.
+    them; a setting that has parts takes a mapping. model: the file that `veilkit fit` wrote, for methods that learn.
+    expert: the recogniser that guides the method, for methods that have one: a name of `veilkit.experts()`, a
+    .safetensors file, or an embedder of your own through which gradients reach the picture.
     """
     if not isinstance(name, str):
         if preset is not None or model is not None or expert is not None or settings:
@@ -92,9 +92,9 @@ class Protected:
 class LoadedMethod:
     """A method that takes pictures in memory; `veilkit.load_method` makes it.
 
-    Each picture's random values derive from the key (or seed), the method's settings, and a name of the picture, which
-    is a hash of its 8-bit pixels unless you name it (`items`): neither order nor batches change a result, and no two
-    pictures that differ share noise. A method that mixes pictures of several people mixes those of one call.
+    Each picture's random values derive from the key (or seed), the method's settings, and a name of the picture,
+    which is a hash of its 8-bit pixels unless you name it (`items`): neither order nor batches change a result, and
+    no two pictures that differ share noise. A method that mixes pictures of several people mixes those of one call.
     """
 
     def __init__(self, method: Method[Any]) -> None:

@@ -29,7 +29,8 @@ class Recovered:
     log: Path
 
     def __repr__(self) -> str:
-        return f"Recovered({self.restored:,} restored in {str(self.destination)!r}, {self.already_there:,} already there)"
+        there = f", {self.already_there:,} already there" if self.already_there else ""
+        return f"Recovered({self.restored:,} restored in {str(self.destination)!r}{there})"
 
 
 def check_places(sources: Sequence[Path], target: Path, log: Path) -> None:
