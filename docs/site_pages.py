@@ -17,7 +17,7 @@ from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("*.md", "docs/**/*.md", "studies/*/README.md", "models/*.md")
+PAGES = ("*.md", "docs/**/*.md", "examples/*.md", "studies/*/README.md", "models/*.md")
 PICTURES = (".png", ".jpg", ".svg")
 _LINK = re.compile(r"(\]\()((?!https?:|#)[^)#\s]+)((?:#[^)]*)?\))")
 _LOADED = re.compile(r"<(?:script|img|iframe|source)[^>]*\ssrc=\"?(?:https?:)?//|<link[^>]*rel=\"?"

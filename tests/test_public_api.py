@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import inspect
+import runpy
 import subprocess
 import sys
 from collections.abc import Callable
@@ -77,6 +78,7 @@ import veilkit.audit.run as run, veilkit.methods as folder
 """
 THEN = """
 import inspect
+import runpy
 assert veilkit.methods is folder and veilkit.audit.run is run
 assert len(folder.METHODS) == len(veilkit.methods())
 for called in (veilkit.attacks, veilkit.audit, veilkit.experts, veilkit.methods):
@@ -101,6 +103,7 @@ def test_tables_list_everything_and_answer_unknown_names() -> None:
     assert all(method.summary in repr(methods) for method in METHODS.values())
     assert "jigsaw" in veilkit.attacks()
     assert veilkit.experts()["people"]["supervises"] == "yes"
+    assert "blurr" not in methods
     with pytest.raises(UnknownNameError, match="did you mean 'blur'"):
         _ = methods["blurr"]
 
@@ -337,3 +340,13 @@ def test_the_table_of_modules_is_right() -> None:
         assert inspect.signature(getattr(veilkit, name)) == inspect.signature(
             getattr(import_module(module), function)
         )
+
+
+def test_the_api_page_is_up_to_date_and_complete() -> None:
+    script = runpy.run_path(str(ROOT / "docs" / "write_api.py"))
+    named = {name for names in script["SECTIONS"].values() for name in names}
+    assert named | set(script["LEFT_OUT"]) == set(veilkit.__all__)
+    page = script["PAGE"].read_text()
+    assert page == script["render"](), "run: python docs/write_api.py"
+    assert "/root" not in page
+    assert all(f"### veilkit.{name}\n" in page for name in named)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from veilkit.audit.run import run_audit as audit
     from veilkit.audit.run import run_audit as run_audit
     from veilkit.errors import VeilkitError as VeilkitError
+    from veilkit.experts.registry import Addition as Addition
     from veilkit.experts.registry import add_expert as add_expert
     from veilkit.experts.registry import load_expert as load_expert
     from veilkit.experts.table import experts as experts
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 # torch takes seconds to import: names are looked up when they are first used.
 _HOMES = {
+    "Addition": "veilkit.experts.registry",
     "AuditOptions": "veilkit.audit.options",
     "AuditResult": "veilkit.audit.result",
     "Key": "veilkit.key",
@@ -63,6 +65,7 @@ _CALLED = {
     "methods": ("veilkit.methods.table", "methods"),
 }
 __all__ = [
+    "Addition",
     "AuditOptions",
     "AuditResult",
     "Key",

@@ -8,7 +8,7 @@ from html import escape
 from veilkit.lookup import Lookup
 
 
-class Table(Mapping[str, Mapping[str, str]]):
+class Table:
     """Rows by name. Printing shows them all; `table["name"]` is one row, by column.
 
     >>> Table("colour", ("name", "meaning"), [("red", "stop"), ("green", "go")])
@@ -29,6 +29,9 @@ class Table(Mapping[str, Mapping[str, str]]):
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._rows
 
     @property
     def rows(self) -> list[tuple[str, ...]]:

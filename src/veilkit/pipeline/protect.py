@@ -63,6 +63,7 @@ def protect(source: str | Path, destination: str | Path, method: str | Method[An
     """Protect every picture below `source` and write the release to `destination`.
 
     method: a name of the table of methods (with `preset`, `settings` and `model`), or a method of your own.
+
     A run that was stopped goes on when it is called again; what is done and unchanged is not done again. Pictures
     that cannot be read are refused one by one, and the rest is done.
     """
