@@ -26,7 +26,7 @@ SECTIONS = {
 LEFT_OUT = {"__version__": "a text", "run_audit": "audit by its other name"}
 HEAD = """# Python API
 
-Written by `python docs/write_api.py` from docstrings. Options have the names that the command line has, and do the same.
+Written by `python docs/write_api.py` from docstrings. Options have the names that they have on the command line.
 Short programs that use all of this are in [examples](../examples/README.md).
 """
 _WIDTH = 100
@@ -95,8 +95,15 @@ def _type(annotation: Any) -> str:
 
 def _text(thing: Any) -> str:
     """A docstring as Markdown: lines that begin with a parameter become a list."""
-    lines = inspect.cleandoc(thing.__doc__ or "").splitlines()
-    return "\n".join(re.sub(r"^((?:\w+, )*\w+): ", r"- **\1**: ", line) for line in lines) + "\n"
+    shown: list[str] = []
+    inside = False  # of a list
+    for line in inspect.cleandoc(thing.__doc__ or "").splitlines():
+        named = re.sub(r"^((?:\w+, )*\w+): ", r"- **\1**: ", line)
+        if named != line and not inside and shown and shown[-1]:
+            shown.append("")
+        inside = bool(line) and (inside or named != line)
+        shown.append(f"  {line}" if inside and named == line else named)
+    return "\n".join(shown) + "\n"
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ def test_the_site_lists_every_page_once() -> None:
     pages = [
         *ROOT.glob("*.md"),
         *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob("examples/*.md"),
         *ROOT.glob("studies/*/README.md"),
         *ROOT.glob("models/*.md"),
     ]
