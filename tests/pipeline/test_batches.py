@@ -154,7 +154,7 @@ def test_pixelfade_takes_a_calibration_but_needs_none(folder: Path, tmp_path: Pa
     from veilkit.methods import METHODS
 
     method = METHODS["pixelfade"].configured(settings={**SETTINGS, "spread": None})
-    method.fit(load_training_part(folder, "folder", None)).save(tmp_path / "fitted.safetensors")
+    method.calibrate(load_training_part(folder, "folder", None)).save(tmp_path / "fitted.safetensors")
     assert method.config.spread > 0
     protect(folder, tmp_path / "release", "pixelfade", model=tmp_path / "fitted.safetensors", seed=1)
     manifest = read_manifest(tmp_path / "release")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from veilkit.lookup import LazyLookup
-from veilkit.methods.base import Item, Method, Recoverable, Synthesiser, bind
+from veilkit.methods.base import Calibrates, Item, Learns, Method, Mixes, Recoverable, Synthesiser, bind
 
 # A method is imported when it is first asked for: pixelation must not wait for networks that it never uses.
 METHODS: LazyLookup[type[Method[Any]]] = LazyLookup(
@@ -28,4 +28,4 @@ METHODS: LazyLookup[type[Method[Any]]] = LazyLookup(
     ],
 )
 
-__all__ = ["METHODS", "Item", "Method", "Recoverable", "Synthesiser", "bind"]
+__all__ = ["METHODS", "Calibrates", "Item", "Learns", "Method", "Mixes", "Recoverable", "Synthesiser", "bind"]

@@ -40,7 +40,6 @@ class MixUp(Method[MixUpConfig]):
     undone_by = "unmix"
     default = MixUpConfig()
     presets = {f"r{ratio}": MixUpConfig(ratio=ratio / 10) for ratio in (9, 8, 7, 6, 5)}  # noqa: RUF012
-    mixes = True
     random = True
 
     def groups(self, items: Sequence[Item], *, rng: Randomness) -> Iterator[tuple[int, ...]]:
@@ -82,7 +81,6 @@ class Patches(Method[PatchesConfig]):
     undone_by = "jigsaw"
     default = PatchesConfig()
     presets = {"kept": PatchesConfig(places="kept")}  # noqa: RUF012
-    mixes = True
     random = True
 
     def groups(self, items: Sequence[Item], *, rng: Randomness) -> Iterator[tuple[int, ...]]:

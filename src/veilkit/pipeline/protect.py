@@ -16,7 +16,7 @@ from veilkit.key import Key, read_or_create_key
 from veilkit.media.reading import Limits
 from veilkit.media.shape import Shape
 from veilkit.media.writing import SUFFIX, Format
-from veilkit.methods import METHODS, Item, Method, Synthesiser, bind
+from veilkit.methods import METHODS, Calibrates, Item, Learns, Method, Mixes, Synthesiser, bind
 from veilkit.pipeline.engines.local import LocalEngine
 from veilkit.pipeline.enrolment import enrol
 from veilkit.pipeline.ledger import Entry, Ledger
@@ -155,9 +155,9 @@ def _method(
             raise UsageError("preset, settings and model go with a method's name; configure your own method before")
         return method
     kind = METHODS[method]
-    if model is not None and not (kind.learns or kind.calibrates):
+    if model is not None and not issubclass(kind, Learns | Calibrates):
         raise UsageError(f"{method} learns nothing, so it takes no model; leave it out")
-    if model is None and not kind.learns:
+    if model is None and not issubclass(kind, Learns):
         return kind.configured(preset, settings)
     if model is None:
         raise UsageError(
@@ -188,7 +188,7 @@ def _work(job: Job, ledger: Ledger, workers: int) -> None:
             with Progress(ledger.count(), "synthesising") as progress:
                 engine.run(grouped_tasks(ledger), _recorder(ledger, progress))
             return
-        if job.method.mixes:
+        if isinstance(job.method, Mixes):
             checks = (Task((entry,), check=True) for entry in ledger.entries())
             with Progress(ledger.count(), "checking") as progress:
                 engine.run(checks, _recorder(ledger, progress))
@@ -206,7 +206,7 @@ def _recorder(ledger: Ledger, progress: Progress) -> Callable[[tuple[Entry, ...]
 
 def _tasks(job: Job, ledger: Ledger, progress: Progress) -> Iterator[Task]:
     """Pictures in the order of their names in the release, as many as the method likes, or groups that it mixes."""
-    if not job.method.mixes:
+    if not isinstance(job.method, Mixes):
         waiting = ledger.entries()
         while some := tuple(islice(waiting, job.method.at_once)):
             yield Task(some, apart=True)

@@ -115,7 +115,6 @@ class Disguise(FaceMethod[DisguiseConfig]):
     summary = "every face swapped for a synthetic identity that keeps pose, expression and gaze"
     default = SMALL
     presets = {"paper": PAPER, "small": SMALL}  # noqa: RUF012
-    learns = True
     random = True
 
     def __init__(

@@ -56,7 +56,6 @@ class ExpertBound(Method[C]):
     """
 
     random = True
-    calibrates = True
 
     def __init__(self, config: C | None = None, expert: Embedder | None = None) -> None:
         super().__init__(config)
@@ -106,7 +105,7 @@ class ExpertBound(Method[C]):
         if self.authorised and self.needs_spread and self.spread <= 0:
             raise ConfigError(f"{self.authorised.expert.name}: all people of the calibration have the same features")
 
-    def fit(self, split: Split, *, work_dir: Path | None = None, init: Path | None = None) -> Self:
+    def calibrate(self, split: Split) -> Self:
         """Measure the spread on the labelled people of `split`; nothing else is learned."""
         self.config = replace(self.config, spread=spread_of_split(self.authorised.expert, split))
         self._fitted_to = self.authorised.expert.info.fingerprint

@@ -93,7 +93,6 @@ class Fro(Synthesiser[FroConfig]):
         "varied": replace(PAPER, assembly=SPECTRAL, kinds=VARIED),
         "varied-people": replace(PAPER, assembly=SPECTRAL, kinds=VARIED_PEOPLE),
     }
-    learns = True
 
     def __init__(self, config: FroConfig | None = None, pool: Pool | None = None) -> None:
         super().__init__(config)
@@ -123,6 +122,10 @@ class Fro(Synthesiser[FroConfig]):
         if len(split) >= FEWEST:
             self._pool.looks = Looks.of(read_pixels(split, self.config.pool.size))
         return self
+
+    def after_fit(self, out: Path) -> tuple[str, ...]:
+        """Who may have the file."""
+        return ("Keep that file as private as the pictures: it names the people, and it knows them.",)
 
     def plan(self, counts: Mapping[str, int], *, rng: Randomness) -> list[tuple[str, ...]]:
         """Whom each picture stands for, group by group.

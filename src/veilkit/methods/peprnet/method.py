@@ -83,7 +83,6 @@ class PeprNet(Method[PeprNetConfig]):
     summary = "features for matching, trained against recognition and with noise on them; pictures decoded from them"
     default = SMALL
     presets = {"paper": PAPER, "small": SMALL}  # noqa: RUF012
-    learns = True
 
     def __init__(
         self,

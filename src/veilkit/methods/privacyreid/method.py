@@ -75,7 +75,6 @@ class PrivacyReid(Method[PrivacyReidConfig]):
     summary = "a learned look of blur, cells or noise that its own recogniser matches and its secret decoder undoes"
     default = SMALL
     presets = {"paper": PAPER, "small": SMALL}  # noqa: RUF012
-    learns = True
 
     def __init__(self, config: PrivacyReidConfig | None = None, generator: Pix2PixUNet | None = None) -> None:
         super().__init__(config)
