@@ -176,11 +176,11 @@ def measured(method: FaceMethod[Any], some: Sequence[Scene]) -> dict[str, Any]:
         assert release.reports is not None
         report = release.reports[0]
         kept = [untouched(scene.picture, release.images[0], box) for box in scene.boxes]
-        counts.update(report["counts"])
+        counts.update(report.details["counts"])
         counts["untouched"] += sum(kept)
-        counts["silent"] += 0 if report["told"] else sum(kept)
-        counts["named for review"] += bool(report["told"])
-        counts["false alarms"] += sum(false_alarm(face, scene) for face in report["faces"])
+        counts["silent"] += 0 if report.notes else sum(kept)
+        counts["named for review"] += bool(report.notes)
+        counts["false alarms"] += sum(false_alarm(face, scene) for face in report.details["faces"])
         left.update(scene.kind if place else "first" for place, is_kept in enumerate(kept) if is_kept)
     return {**counts, "left": dict(left), "seconds": time.perf_counter() - begun}
 

@@ -39,7 +39,9 @@ MODELS: dict[str, str] = {
     "peprnet": tiny_peprnet_file(),
     "disguise": tiny_disguise_file(),
 }
-ALL = sorted(name for name in METHODS if not issubclass(METHODS[name], Synthesiser))  # the others: test_synthesisers.py
+ALL = sorted(
+    name for name in METHODS if not issubclass(METHODS[name], Synthesiser)
+)  # the others: test_synthesisers.py
 SINGLE = [name for name in ALL if not issubclass(METHODS[name], Mixes)]
 RANDOM = [name for name in ALL if METHODS[name].random]
 

@@ -156,7 +156,7 @@ class InjectsIdentity(Protocol):
         """The same method, which gives everybody of one name one identity, whatever their faces say."""
 
     def identity_expert(self) -> Embedder:
-        """The method's own recogniser, by which it tells whose identity it replaces."""
+        """The method's own recogniser, which says whose identity it replaces."""
 
 
 class Synthesiser(Method[C]):

@@ -288,7 +288,9 @@ class Worker:
                 recipe=recipes[index],
                 output_sha256=sha256(data),
                 reason=None,
-                report=None if release.reports is None else json.dumps(release.reports[place], sort_keys=True),
+                report=None
+                if release.reports is None
+                else json.dumps(release.reports[place].as_json(), sort_keys=True),
                 sealed_sha256=None,
             )
             if self.job.sealed is not None:

@@ -67,12 +67,12 @@ def load_generated_faces(root: Path) -> GeneratedFaces:
     for index in range(len(split)):
         file = split.file(index).with_suffix(".json")
         try:
-            told = json.loads(file.read_bytes())["faces"]
-            truths += [FaceTruth.from_json(each) for each in told]
+            faces = json.loads(file.read_bytes())["faces"]
+            truths += [FaceTruth.from_json(each) for each in faces]
         except (OSError, ValueError, KeyError):
             raise LayoutError(f"the truth of {split.records[index].path} is missing or damaged") from None
-        people += [str(each["person"]) for each in told]
-        picture += [index] * len(told)
+        people += [str(each["person"]) for each in faces]
+        picture += [index] * len(faces)
 
     def table(name: str) -> Floats:
         return np.array([getattr(truth, name) for truth in truths], np.float32)

@@ -17,8 +17,8 @@ from veilkit.errors import ConfigError
 from veilkit.experts import Embedder, load_expert
 from veilkit.methods.base import Method
 from veilkit.methods.expert_guided.calibration import spread_of_generated, spread_of_split
-from veilkit.methods.expert_guided.feature_loss import Authorised
-from veilkit.methods.expert_guided.scheduler import Course, run_courses
+from veilkit.methods.expert_guided.feature_loss import AuthorisedExpert
+from veilkit.methods.expert_guided.scheduler import Optimisation, optimise_side_by_side
 from veilkit.rng import Randomness
 from veilkit.training.allocator import keep_memory
 from veilkit.types import ImageBatch, Release, Split
@@ -50,7 +50,7 @@ C = TypeVar("C", bound=ExpertSettings)
 
 
 class ExpertBound(Method[C]):
-    """Writes `protect` for a subclass that gives `course`, the optimisation of one picture.
+    """Writes `protect` for a subclass that gives `optimise`, the optimisation of one picture.
 
     expert: one of your own in place of the configuration's; any embedder through which gradients reach the image.
     """
@@ -60,12 +60,12 @@ class ExpertBound(Method[C]):
     def __init__(self, config: C | None = None, expert: Embedder | None = None) -> None:
         super().__init__(config)
         self._brought = expert
-        self._authorised: Authorised | None = None
+        self._authorised: AuthorisedExpert | None = None
         self._spread: float | None = None
         self._fitted_to: str | None = None
 
     @abstractmethod
-    def course(self, picture: Tensor, item: str, *, rng: Randomness) -> Course:
+    def optimise(self, picture: Tensor, item: str, *, rng: Randomness) -> Optimisation:
         """The optimisation of one picture (3, H, W) in [0, 1]; random values derive from `rng` and `item`."""
 
     @property
@@ -79,7 +79,7 @@ class ExpertBound(Method[C]):
         return False
 
     @property
-    def authorised(self) -> Authorised:
+    def authorised(self) -> AuthorisedExpert:
         """The expert, loaded and tried at first use; raises ConfigError where it cannot supervise."""
         if self._authorised is None:
             expert = self._brought or load_expert(self.config.expert)
@@ -88,7 +88,7 @@ class ExpertBound(Method[C]):
                     f"this {self.name} was calibrated for another expert than {expert.name!r}: calibrate it again "
                     f"with `veilkit fit {self.name}`, or set spread yourself"
                 )
-            self._authorised = Authorised(expert, self.config.batch, unit=self.unit_features)
+            self._authorised = AuthorisedExpert(expert, self.config.batch, unit=self.unit_features)
         return self._authorised
 
     @property
@@ -120,9 +120,9 @@ class ExpertBound(Method[C]):
         keep_memory()
         self.check()
         lanes = len(self.authorised.lanes)
-        made = run_courses(
+        made = optimise_side_by_side(
             (
-                (rng.child("lane", item).integer(0, lanes), self.course(picture, item, rng=rng))
+                (rng.child("lane", item).integer(0, lanes), self.optimise(picture, item, rng=rng))
                 for batch in batches
                 for picture, item in zip(batch.images, batch.items, strict=True)
             ),

@@ -19,7 +19,7 @@ from veilkit.methods.base import Method
 from veilkit.methods.faces.missed import Missed, as_boxes, distinct, missed_faces
 from veilkit.methods.faces.pasting import Box, hidden, pixelated
 from veilkit.rng import Randomness
-from veilkit.types import Guarantee, ImageBatch, Release
+from veilkit.types import Guarantee, ImageBatch, PictureReport, Release
 
 _CELLS = 8  # of a picture in which no face was found, along its shorter side
 
@@ -59,7 +59,7 @@ class Changed:
     """
 
     picture: Tensor | None
-    told: str
+    outcome: str
     note: str = ""
 
 
@@ -119,34 +119,38 @@ class FaceMethod(Method[C]):
     @torch.no_grad()
     def _one(
         self, picture: Tensor, item: str, person: str | None, *, rng: Randomness
-    ) -> tuple[Tensor, Mapping[str, Any]]:
+    ) -> tuple[Tensor, PictureReport]:
         detections = self.finder.detect(picture[None])[0]
-        faces, told, report = found_faces(detections, person), [], []
+        faces, notes, report = found_faces(detections, person), [], []
         missed = self._missed(picture, [face.box for face in faces])
         result, to_hide, changes = picture, [each.box for each in missed], 0
         for face in faces:
             changed = self.change(result, face, item, rng=rng)
             if changed.picture is None:
                 to_hide.append(face.box)
-                told.append(f"{changed.told}: hidden")
+                notes.append(f"{changed.outcome}: hidden")
             else:
                 result, changes = changed.picture, changes + 1
-                told += [changed.note] * bool(changed.note)
-            report.append(_told(face.box, changed.told if changed.picture is not None else f"{changed.told}: hidden"))
+                notes += [changed.note] * bool(changed.note)
+            report.append(
+                _face_report(
+                    face.box, changed.outcome if changed.picture is not None else f"{changed.outcome}: hidden"
+                )
+            )
         for box in to_hide:
             result = hidden(result, box, self.config.hide)
         outcomes = [DOUBTFUL if each.doubtful else MISSED for each in missed]
-        told += outcomes
-        report += [_told(each.box, outcome) for each, outcome in zip(missed, outcomes, strict=True)]
+        notes += outcomes
+        report += [_face_report(each.box, outcome) for each, outcome in zip(missed, outcomes, strict=True)]
         doubtful = outcomes.count(DOUBTFUL)
         found = len(faces) + len(missed) - doubtful
         if not found and self.config.unfound == "pixelate":  # what may be a face is none to rely on
-            told.append(NO_FACE["pixelate"])
+            notes.append(NO_FACE["pixelate"])
             result = pixelated(picture, _CELLS)
         elif not found and not doubtful:
-            told.append(NO_FACE["keep"])
+            notes.append(NO_FACE["keep"])
         counts = {"found": found, "changed": changes, "hidden": found - changes, "doubtful": doubtful}
-        return result.clone(), {"faces": report, "counts": counts, "told": sorted(set(told))}
+        return result.clone(), PictureReport(tuple(sorted(set(notes))), details={"faces": report, "counts": counts})
 
     def _missed(self, picture: Tensor, known: list[Box]) -> list[Missed]:
         """What the second finder saw that is none of the first one's faces."""
@@ -198,5 +202,5 @@ def found_faces(found: Detections, person: str | None) -> list[FoundFace]:
     return chosen
 
 
-def _told(box: Box, outcome: str) -> dict[str, Any]:
+def _face_report(box: Box, outcome: str) -> dict[str, Any]:
     return {"box": [round(value) for value in box], "outcome": outcome}

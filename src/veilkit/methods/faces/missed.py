@@ -30,9 +30,9 @@ def missed_faces(found: Detections, known: Sequence[Box], certain: float) -> lis
     boxes.sort(key=lambda each: (each[1] < certain, -area(each[0]), each[0]))
     missed: list[Missed] = []
     for box, score in boxes:
-        again = any(overlap(box, each.box) > _OVERLAP for each in missed)
+        duplicate = any(overlap(box, each.box) > _OVERLAP for each in missed)
         doubtful = score < certain
-        if not again and not any(same_face(box, each) or (doubtful and _part(box, each)) for each in known):
+        if not duplicate and not any(same_face(box, each) or (doubtful and _part(box, each)) for each in known):
             missed.append(Missed(box, doubtful))
     return missed
 

@@ -22,7 +22,7 @@ _MOST_PICTURES = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Looks:
+class PrincipalComponents:
     """mean: (3, h, w) in [0, 1]. axes: (K, 3, h, w), principal components, each one standard deviation long."""
 
     mean: Tensor

@@ -1,4 +1,4 @@
-"""What feature assembling may begin with in place of noise: pictures of nobody, in which most is drawn already."""
+"""Starts of feature assembling in place of noise: pictures of nobody, in which most is drawn already."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import torch
 from torch import Tensor
 
 from veilkit.errors import ConfigError
-from veilkit.methods.fro.principal_components import FEWEST, Looks
+from veilkit.methods.fro.principal_components import FEWEST, PrincipalComponents
 from veilkit.rng import Randomness
 
 _SMALLEST, _LARGEST = 0.09, 0.62  # radii, as shares of the shorter side
 _PLAIN = 0.5  # how much of a leaf is the colour of its middle
 
 
-def lay(picture: Tensor, sources: Tensor, count: int, rng: Randomness) -> Tensor:
-    """`picture` (3, H, W) under `count` leaves, each a piece of one of `sources` (S, 3, H, W) at its own place.
+def dead_leaves(picture: Tensor, sources: Tensor, count: int, rng: Randomness) -> Tensor:
+    """A dead leaves image: `picture` (3, H, W) under `count` pieces of `sources` (S, 3, H, W).
 
     Radii have the density r^-3, under which a picture's statistics are the same at every scale; half of the leaves
     are ellipses and half rectangles, turned and drawn out at random.
@@ -51,26 +51,32 @@ _LEAVES, _SOURCES = 40, 8  # on each picture, and mixtures that they are taken f
 _CAMERAS = 12  # that generated people are seen by
 
 
-def beginnings(
-    start: Start, size: tuple[int, int], looks: Looks | None, rng: Randomness, items: tuple[str, ...]
+def start_pictures(
+    start: Start,
+    size: tuple[int, int],
+    components: PrincipalComponents | None,
+    rng: Randomness,
+    items: tuple[str, ...],
 ) -> Tensor:
     """One picture for each item, (N, 3, *size) in [0, 1], drawn under its name."""
     if start == "figures":
         return _figures(size, rng, items)
-    if looks is None:
+    if components is None:
         raise ConfigError(
-            f"start={start} begins with what the originals have in common, which is not known of this classifier (it "
+            f"start={start} needs the principal components of the originals, which this classifier does not have (it "
             f"was brought along, or trained on fewer than {FEWEST} pictures); train one with `veilkit fit fro`, or "
             "take a preset that begins with noise, such as spectral"
         )
-    count = len(looks.axes)
-    mixed = looks.mixed(torch.stack([rng.child("looks", item).normal(count) for item in items]), size)
+    count = len(components.axes)
+    mixed = components.mixed(torch.stack([rng.child("looks", item).normal(count) for item in items]), size)
     if start == "looks":
         return mixed
     laid = []
     for picture, item in zip(mixed, items, strict=True):
         own = rng.child("leaves", item)
-        laid.append(lay(picture, looks.mixed(own.child("looks").normal(_SOURCES, count), size), _LEAVES, own))
+        laid.append(
+            dead_leaves(picture, components.mixed(own.child("looks").normal(_SOURCES, count), size), _LEAVES, own)
+        )
     return torch.stack(laid)
 
 

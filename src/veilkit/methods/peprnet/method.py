@@ -192,14 +192,16 @@ class PeprNet(Method[PeprNetConfig]):
     def after_fit(self, out: Path) -> tuple[str, ...]:
         """What each of the two files is for."""
         drawn = "" if self._decoder is None else " and draws de-identified pictures (veilkit protect)"
-        told: tuple[str, ...] = (
+        notes: tuple[str, ...] = (
             f"{out} makes features{drawn}: keep it as private as the pictures, since who has it can match people.",
             f"{expert_beside(out)} is its encoder alone, as an expert (veilkit experts add): its features have no "
             "noise until a mechanism of veilkit.privacy adds some.",
         )
         if self.config.deid == "clean":
-            told += ("Warning: the decoder learned to draw the originals (deid=clean): its pictures protect nobody.",)
-        return told
+            notes += (
+                "Warning: the decoder learned to draw the originals (deid=clean): its pictures protect nobody.",
+            )
+        return notes
 
     def save(self, path: Path, *, half: bool = False) -> None:
         """Write encoder and decoder to `path`, and the encoder as an expert to a file beside it.

@@ -158,17 +158,17 @@ class PrivacyReid(Method[PrivacyReidConfig]):
 
     def after_fit(self, out: Path) -> tuple[str, ...]:
         """Who may have which of the three files, and whether the anonymiser kept its own limits."""
-        told: tuple[str, ...] = (
+        notes: tuple[str, ...] = (
             f"{out} protects: keep it as private as the pictures, since who has it can learn to undo what it does.",
             f"{decoder_beside(out)} undoes the protection: keep it apart, where `veilkit recover --model` is run.",
             f"{expert_beside(out)} recognises people in raw and protected pictures (veilkit experts add).",
         )
         if self._private is False:
-            told += (
+            notes += (
                 "Warning: at the last check its pictures were closer to the originals than the limits allow; "
                 "decisions.jsonl in the work folder has the numbers.",
             )
-        return told
+        return notes
 
     def save(self, path: Path) -> None:
         """Write the anonymiser to `path`; after `fit`, also decoder and recogniser, each to its file beside it."""

@@ -11,7 +11,7 @@ from veilkit.rng import Randomness
 _LIGHT, _GRAIN = 3.0, 0.5  # change of light and grain of the picture, for each share that it is moved
 
 
-def shaken(crops: Tensor, most: float, rng: Randomness) -> Tensor:
+def jittered(crops: Tensor, most: float, rng: Randomness) -> Tensor:
     """(N, 3, S, S) in [0, 1], each mirrored or not, moved, turned, scaled and lit at random, with some grain.
 
     most: of the side, by which a crop is moved; turn (in radians) and scale change by as much, light by three times

@@ -25,7 +25,7 @@ from veilkit.methods.disguise.identity_transforms import Ensemble, Transform, tr
 from veilkit.methods.disguise.swapper import Swapper
 from veilkit.methods.disguise.training.config import DisguiseTrainingConfig
 from veilkit.methods.disguise.training.data import DisguiseData
-from veilkit.methods.disguise.training.monitor import Watch, last_watched
+from veilkit.methods.disguise.training.monitor import Monitor, last_watched
 from veilkit.methods.disguise.training.run import DisguiseRun, Losses
 from veilkit.methods.disguise.training.transform import fit_transform
 from veilkit.privacy import DisguisePaper
@@ -110,7 +110,7 @@ def train_disguise(
         run = DisguiseRun(data, config, encoder, utility, facts)
         if start is not None:
             run.begin_with(start.swapper, start.transform)
-        _train(run, Watch(watched, config.swapper.size, encoder, config), work_dir, stream)
+        _train(run, Monitor(watched, config.swapper.size, encoder, config), work_dir, stream)
     run.swapper.eval().requires_grad_(False)
     run.transform.eval().requires_grad_(False)
     answers = transformed(run.transform, data.identities).vectors
@@ -141,7 +141,7 @@ def _people(crops: Split, config: DisguiseTrainingConfig) -> tuple[Split, Split]
     return parts[0], parts[1]
 
 
-def _train(run: DisguiseRun, watch: Watch, work_dir: Path, stream: TextIO | None) -> None:
+def _train(run: DisguiseRun, monitor: Monitor, work_dir: Path, stream: TextIO | None) -> None:
     state, config = work_dir / _STATE, run.config
     if state.exists():
         run.restore(state)
@@ -152,7 +152,7 @@ def _train(run: DisguiseRun, watch: Watch, work_dir: Path, stream: TextIO | None
             progress.advance(1, _note(run, run.step()))
             last = run.done in (config.swapper_steps, config.steps)
             if run.done % config.check_every == 0 or last:
-                progress.say(watch.look(run.done, run.swapper, run.transform, work_dir))
+                progress.say(monitor.measure(run.done, run.swapper, run.transform, work_dir))
             if run.done % config.save_every == 0 or last:
                 run.save(state)
 
