@@ -31,8 +31,7 @@ from veilkit.experts.weights_folder import DATA
 from veilkit.networks.face_attributes import HEADS
 from veilkit.synthetic.faces import generate_faces
 from veilkit.training.face_attributes import crops, plain_matrix, turned_gaze
-from veilkit.training.face_examples import FaceExamples, generated_examples
-from veilkit.training.generated_faces import load_generated_faces
+from veilkit.training.face_examples import FaceExamples, generated_examples, load_generated_faces
 from veilkit.training.pixels import read_pixels
 from veilkit.types import Split
 

@@ -24,7 +24,7 @@ from claims import ROOT, record
 from veilkit.synthetic.faces import generate_faces
 from veilkit.synthetic.faces.landmarks import five_points
 from veilkit.synthetic.faces.sheet import faces_sheet, group_sheet
-from veilkit.training.generated_faces import GeneratedFaces, load_generated_faces
+from veilkit.training.face_examples import GeneratedFaces, load_generated_faces
 
 PEOPLE, IMAGES, SIZE, SEED = 60, 8, 128, 7
 IMAGES_FOLDER = ROOT / "docs" / "images"

@@ -41,7 +41,7 @@ from veilkit.experts.store import SUFFIXES
 from veilkit.media.reading import Limits
 from veilkit.media.writing import write_atomically
 from veilkit.methods import METHODS, Learns
-from veilkit.methods.expert_guided.calibration import spread_of_split
+from veilkit.methods.expert_guided.method import spread_of_split
 from veilkit.methods.fro.method import Fro
 from veilkit.progress import Progress
 from veilkit.rng import Randomness

@@ -46,7 +46,7 @@ from veilkit.configs import as_dict
 from veilkit.datasets.folder import check_folder
 from veilkit.errors import DestinationError, UsageError
 from veilkit.experts import Embedder
-from veilkit.experts.digest import file_sha256
+from veilkit.experts.weights_folder import file_sha256
 from veilkit.media.reading import Limits
 from veilkit.pipeline.manifest import known_manifest
 from veilkit.pipeline.pairing import HOW_TEXT

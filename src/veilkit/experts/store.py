@@ -18,8 +18,8 @@ from typing import Literal
 from pydantic import TypeAdapter, ValidationError
 
 from veilkit.errors import CheckpointError, ConfigError, DestinationError, UnknownNameError
-from veilkit.experts.digest import file_sha256
 from veilkit.experts.preprocessing import Preprocessing
+from veilkit.experts.weights_folder import file_sha256
 from veilkit.lookup import unknown_name
 
 SUFFIXES = (".onnx", ".safetensors")

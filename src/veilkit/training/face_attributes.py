@@ -21,9 +21,8 @@ from veilkit.errors import ConfigError
 from veilkit.experts.alignment import ARCFACE, moved, warp
 from veilkit.networks.face_attributes import Attributes, FaceAttributes, FaceAttributesConfig, save_face_attributes
 from veilkit.rng import Randomness
-from veilkit.training.face_examples import UNKNOWN, FaceExamples
+from veilkit.training.face_examples import LABELS, UNKNOWN, FaceExamples
 from veilkit.training.fitting import FitConfig, fit_network, seeded
-from veilkit.training.generated_faces import LABELS
 
 _PAIRS = (
     *((left, 16 - left) for left in range(8)),  # the outline

@@ -20,10 +20,10 @@ from veilkit.datasets.folder import load_folder
 from veilkit.errors import CheckpointError, ConfigError, UsageError
 from veilkit.media.writing import to_pixels
 from veilkit.methods.base import bind
+from veilkit.methods.disguise.identity import cluster_people, known_person
 from veilkit.methods.disguise.identity_channel import OUTSIDE, PaperChannel, make_channel
 from veilkit.methods.disguise.identity_transforms import Opposite, TransformConfig, make_transform
 from veilkit.methods.disguise.method import NOBODY, NOT_DRAWN, PAPER, SMALL, Disguise, _beside
-from veilkit.methods.disguise.same_people import cluster_people, known_person
 from veilkit.methods.faces.method import MISSED, NO_FACE
 from veilkit.pipeline.protect import protect
 from veilkit.rng import Randomness

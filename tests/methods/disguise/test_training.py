@@ -24,8 +24,7 @@ from veilkit.experts.finders import load_finder
 from veilkit.methods.disguise.identity import IdentityEncoder
 from veilkit.methods.disguise.identity_transforms import TransformConfig, unnatural_loss
 from veilkit.methods.disguise.method import PAPER, Disguise, DisguiseConfig
-from veilkit.methods.disguise.training.data import DisguiseData
-from veilkit.methods.disguise.training.jitter import jittered
+from veilkit.methods.disguise.training.data import DisguiseData, jittered
 from veilkit.methods.disguise.training.monitor import inference_noise
 from veilkit.methods.disguise.training.run import STATE_KIND, DisguiseRun
 from veilkit.methods.disguise.training.train import TrainedDisguise, train_disguise

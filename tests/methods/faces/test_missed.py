@@ -10,8 +10,7 @@ from tests.methods.disguises import KnownFaces
 from veilkit.experts.base import Detections
 from veilkit.experts.thorough import ThoroughFinder
 from veilkit.methods.faces.controls import FaceBlur, FaceBlurConfig
-from veilkit.methods.faces.method import DOUBTFUL, MISSED, NO_FACE
-from veilkit.methods.faces.missed import missed_faces
+from veilkit.methods.faces.method import DOUBTFUL, MISSED, NO_FACE, missed_faces
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch
 

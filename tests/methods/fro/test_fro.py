@@ -16,7 +16,7 @@ from veilkit.errors import CheckpointError, ConfigError
 from veilkit.methods.fro.assembly import AssemblyConfig, Statistics, assemble, divergence, soft_labels
 from veilkit.methods.fro.method import DEEP_INVERSION, KINDS, LOOKS, SPECTRAL, Fro
 from veilkit.methods.fro.pool import Pool
-from veilkit.methods.fro.principal_components import PrincipalComponents
+from veilkit.methods.fro.start import PrincipalComponents
 from veilkit.rng import Randomness
 from veilkit.types import Record, Split
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from veilkit.errors import DataError
-from veilkit.methods.fro.principal_components import FEWEST, PrincipalComponents
+from veilkit.methods.fro.start import FEWEST, PrincipalComponents
 
 
 def pictures(count: int, size: tuple[int, int], seed: int = 0) -> torch.Tensor:

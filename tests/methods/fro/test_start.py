@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from veilkit.errors import ConfigError
-from veilkit.methods.fro.principal_components import FEWEST, PrincipalComponents
-from veilkit.methods.fro.start import Start, start_pictures
+from veilkit.methods.fro.start import FEWEST, PrincipalComponents, Start, start_pictures
 from veilkit.rng import Randomness
 
 SIZE = (64, 32)

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from tests.methods.experts import SIZE, Toy, pictures, tiny_expert_file, toy_expert
 from veilkit.errors import ConfigError
 from veilkit.media.writing import to_pixels
-from veilkit.methods.expert_guided.calibration import spread
 from veilkit.methods.expert_guided.feature_loss import AuthorisedExpert, Query
+from veilkit.methods.expert_guided.method import spread
 from veilkit.methods.expert_guided.pixel_space import Space
 from veilkit.methods.pixelfade.config import PAPER, RELEASED, PixelFadeConfig
 from veilkit.methods.pixelfade.method import PixelFade

@@ -10,7 +10,7 @@ from pathlib import Path
 from veilkit.audit.result import Recogniser
 from veilkit.errors import CheckpointError
 from veilkit.experts import Embedder, load_expert
-from veilkit.experts.viewed import load_viewed, names_view
+from veilkit.experts.supervisors import load_viewed, names_view
 
 BUILT_IN = ("people", "histogram")  # in the order of preference
 

@@ -19,14 +19,12 @@ from veilkit.experts.alignment import WIDE, warp
 from veilkit.experts.base import Detector
 from veilkit.experts.supervisors import load_identity, load_utility
 from veilkit.methods.disguise.critics import CriticsConfig
-from veilkit.methods.disguise.identity import IdentityEncoder
+from veilkit.methods.disguise.identity import IdentityEncoder, OwnIdentity, cluster_people, known_person
 from veilkit.methods.disguise.identity_channel import Channel, ChannelKind, check_channel, make_channel
 from veilkit.methods.disguise.identity_transforms import Ensemble, TransformConfig
 from veilkit.methods.disguise.model import DisguiseModel
-from veilkit.methods.disguise.same_people import cluster_people, known_person
 from veilkit.methods.disguise.swapper import SwapperConfig
 from veilkit.methods.disguise.training.config import DisguiseTrainingConfig
-from veilkit.methods.disguise.view import OwnIdentity
 from veilkit.methods.faces.method import Changed, FaceMethod, FoundFace, digest_text, found_faces
 from veilkit.methods.faces.pasting import colour_matched, feather, paste
 from veilkit.rng import Randomness

@@ -19,8 +19,7 @@ from torch.utils.hooks import RemovableHandle
 from veilkit.configs import check_range
 from veilkit.errors import ConfigError
 from veilkit.methods.fro.canvas import Canvas, Limits, Pixels, Spectrum
-from veilkit.methods.fro.principal_components import PrincipalComponents
-from veilkit.methods.fro.start import Start, start_pictures
+from veilkit.methods.fro.start import PrincipalComponents, Start, start_pictures
 from veilkit.rng import Randomness
 
 BatchNorm = (nn.BatchNorm1d, nn.BatchNorm2d, nn.SyncBatchNorm)

@@ -21,7 +21,7 @@ from veilkit.errors import CheckpointError, ConfigError, DataError
 from veilkit.methods.base import Synthesiser
 from veilkit.methods.fro.assembly import AssemblyConfig, Statistics, assemble
 from veilkit.methods.fro.pool import Pool
-from veilkit.methods.fro.principal_components import FEWEST, PrincipalComponents
+from veilkit.methods.fro.start import FEWEST, PrincipalComponents
 from veilkit.rng import Randomness
 from veilkit.training.allocator import keep_memory
 from veilkit.training.reid_config import PLAIN, ReidConfig

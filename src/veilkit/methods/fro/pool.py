@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from veilkit.checkpoint import built, understood
 from veilkit.configs import read_facts
 from veilkit.errors import ConfigError, DataError
-from veilkit.methods.fro.principal_components import PrincipalComponents
+from veilkit.methods.fro.start import PrincipalComponents
 from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig, channels_last
 
 _BATCH = 64

@@ -24,8 +24,7 @@ from veilkit.configs import as_dict, digest, from_json, read_facts, with_setting
 from veilkit.errors import ConfigError
 from veilkit.methods.base import Method
 from veilkit.methods.controls import Blur, Mask, MaskConfig, Pixelate
-from veilkit.methods.decoder import generate_each
-from veilkit.methods.model_files import expert_beside
+from veilkit.methods.decoder import expert_beside, generate_each
 from veilkit.methods.peprnet.deid_decoder import DeidDecoder, levelled
 from veilkit.methods.peprnet.feature_noise import NoiseKind, noise_mechanism, noisy_release
 from veilkit.methods.peprnet.training.config import PeprTrainingConfig
@@ -37,7 +36,7 @@ from veilkit.training.state import split_prefixes, with_prefix
 from veilkit.types import ImageBatch, Release, Split
 
 if TYPE_CHECKING:
-    from veilkit.methods.peprnet.training.train import TrainedPepr
+    from veilkit.methods.peprnet.training.run import TrainedPepr
 
 Deid: TypeAlias = Literal["pixelate", "blur", "obfuscate", "clean", "none"]
 _OBFUSCATE = MaskConfig(colour="mean")
@@ -123,7 +122,7 @@ class PeprNet(Method[PeprNetConfig]):
         """Train stage 1 on the labelled people of `split`."""
         if work_dir is None:
             raise ConfigError("peprnet trains networks, which needs a work folder for its state")
-        from veilkit.methods.peprnet.training.train import train_peprnet  # only who trains pays for these imports
+        from veilkit.methods.peprnet.training.run import train_peprnet  # only who trains pays for these imports
 
         target = deid_target(self.config)
         return self.take(train_peprnet(split, self.config, target, work_dir=work_dir, init=init))

@@ -15,8 +15,7 @@ from veilkit.configs import as_dict, digest, from_json, read_facts, with_setting
 from veilkit.errors import ConfigError
 from veilkit.methods.base import Method
 from veilkit.methods.controls import Blur, Noise, Pixelate
-from veilkit.methods.decoder import Decoder, generate_each
-from veilkit.methods.model_files import decoder_beside, expert_beside
+from veilkit.methods.decoder import Decoder, decoder_beside, expert_beside, generate_each
 from veilkit.methods.privacyreid.patchgan import PatchGanConfig
 from veilkit.methods.privacyreid.training.config import AnonymiserConfig
 from veilkit.methods.privacyreid.training.data import Desensitiser

@@ -26,8 +26,7 @@ from veilkit.methods.disguise.identity_transforms import (
 )
 from veilkit.methods.disguise.swapper import Swapper
 from veilkit.methods.disguise.training.config import MOST_STEPS, DisguiseTrainingConfig
-from veilkit.methods.disguise.training.data import DisguiseData
-from veilkit.methods.disguise.training.jitter import jittered
+from veilkit.methods.disguise.training.data import DisguiseData, jittered
 from veilkit.methods.disguise.training.transform import training_noise
 from veilkit.rng import Randomness
 from veilkit.training.fitting import seeded

@@ -8,7 +8,6 @@ number of threads. Some people of the training part are set aside to be watched;
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
@@ -34,6 +33,7 @@ from veilkit.rng import Randomness
 from veilkit.training.aligned_faces import align_faces
 from veilkit.training.allocator import keep_memory, without_denormals
 from veilkit.training.fitting import FitConfig
+from veilkit.training.pixels import split_digest
 from veilkit.types import Split
 
 _STATE, _ENSEMBLE, _CROPS, _TRANSFORM = "state.safetensors", "ensemble.safetensors", "crops", "transform.safetensors"
@@ -189,7 +189,6 @@ def _facts(
         raise ConfigError(
             "the model to begin with was trained with other identity experts: name the same, or begin anew"
         )
-    records = "\n".join(f"{record.path}\t{record.identity}" for record in crops.records)
     known = asdict(config)
     own = {each.name for each in fields(DisguiseTrainingConfig)} - {each.name for each in fields(FaceSettings)}
     own -= {"swapper_steps", "joint_steps", "check_every", "save_every"}
@@ -199,7 +198,7 @@ def _facts(
         "utility": [f"{expert.name} {expert.info.fingerprint}" for expert in utility],
         "finder": finder.info.fingerprint,
         "start": None if start is None else start.sha256,
-        "data": hashlib.sha256(records.encode("utf-8", "surrogateescape")).hexdigest(),
+        "data": split_digest(crops),
     }
     whole: dict[str, Any] = json.loads(json.dumps(facts))
     return whole
