@@ -17,7 +17,7 @@ from veilkit.media.writing import to_pixels, write_atomically
 from veilkit.methods.decoder import Decoder, decoder_beside
 from veilkit.pipeline import decoding
 from veilkit.pipeline.protect import protect
-from veilkit.pipeline.recovering import recover
+from veilkit.pipeline.recover import recover
 
 MODEL = Path(tiny_model_file())
 DECODER = decoder_beside(MODEL)

@@ -13,8 +13,8 @@ from veilkit.experts.alignment import VIEWS, view
 from veilkit.experts.base import Embedder, ExpertInfo, Predictor, check_images
 from veilkit.experts.face_attributes import FaceAttributePredictor
 from veilkit.experts.faces import FACE_EMBEDDERS, PREDICTORS
-from veilkit.experts.registry import expert_names, load_expert
-from veilkit.experts.store import SUFFIXES
+from veilkit.experts.names import SUFFIXES, VIEW_SIGN, expert_names
+from veilkit.experts.registry import load_expert
 from veilkit.lookup import unknown_name
 from veilkit.networks.face_attributes import HEADS
 
@@ -83,9 +83,6 @@ def _other(kind: str, name_or_path: str, faces: tuple[str, ...]) -> Embedder:
     return load_expert(name_or_path)
 
 
-_SIGN = "@"
-
-
 class Viewed(Embedder):
     """An embedder of the view `name` (of `alignment.VIEWS`) of wide crops; square pictures only."""
 
@@ -98,7 +95,7 @@ class Viewed(Embedder):
         """The embedder's, with the view in name and hash: what it sees belongs to what its features depend on."""
         info = self._embedder.info
         digest = hashlib.sha256(f"{info.sha256} {VIEWS[self._view]}".encode()).hexdigest()
-        return replace(info, name=f"{info.name}{_SIGN}{self._view}", sha256=digest)
+        return replace(info, name=f"{info.name}{VIEW_SIGN}{self._view}", sha256=digest)
 
     def embed(self, images: Tensor) -> Tensor:
         """(N, 3, S, S) -> (N, D)."""
@@ -108,10 +105,10 @@ class Viewed(Embedder):
 
 def names_view(name: str) -> bool:
     """Whether a name is one of `load_viewed`: dlib@dlib, mobilefacenet@arcface."""
-    return name.rpartition(_SIGN)[2] in VIEWS and _SIGN in name
+    return name.rpartition(VIEW_SIGN)[2] in VIEWS and VIEW_SIGN in name
 
 
 def load_viewed(name: str) -> Viewed:
     """The identity expert that stands before the @, and the view behind it."""
-    expert, _, shown = name.rpartition(_SIGN)
+    expert, _, shown = name.rpartition(VIEW_SIGN)
     return Viewed(load_identity(expert), shown)

@@ -56,7 +56,7 @@ def test_mixtures_are_pictures_of_the_size_asked_for() -> None:
 
 
 def test_very_many_pictures_are_sampled_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("veilkit.methods.fro.principal_components._MOST_PICTURES", 80)
+    monkeypatch.setattr("veilkit.methods.fro.start._MOST_PICTURES", 80)
     pixels = pictures(200, (8, 8))
     some = pixels[torch.arange(80) * 200 // 80]
     assert torch.equal(PrincipalComponents.of(pixels).mean, PrincipalComponents.of(some).mean)
