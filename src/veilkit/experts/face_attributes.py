@@ -12,7 +12,7 @@ from torch import Tensor
 from veilkit.errors import CheckpointError
 from veilkit.experts.base import ExpertInfo, Origin, Predictor, check_images
 from veilkit.experts.preprocessing import NORMALISATIONS, Preprocessing
-from veilkit.experts.weights_folder import file_sha256
+from veilkit.experts.weights_files import file_sha256
 from veilkit.networks.face_attributes import FaceAttributes, Head, load_face_attributes
 
 PACKAGED = "faces.safetensors"

@@ -15,7 +15,7 @@ from veilkit.experts.preprocessing import NORMALISATIONS, Normalisation, Order, 
 from veilkit.experts.store import Entry, ExpertStore, check_name
 from veilkit.experts.torch_embedder import TorchEmbedder
 from veilkit.experts.trial import try_embedder
-from veilkit.experts.weights_folder import file_sha256
+from veilkit.experts.weights_files import file_sha256
 from veilkit.lookup import unknown_name
 from veilkit.safetensors_file import read_metadata
 

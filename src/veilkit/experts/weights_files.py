@@ -8,6 +8,8 @@ from pathlib import Path
 
 from veilkit.errors import CheckpointError
 
+VARIABLE, DATA = "VEILKIT_WEIGHTS", "VEILKIT_DATA"
+
 
 def file_sha256(path: Path) -> str:
     """64 hexadecimal digits; the file is never held in memory as a whole."""
@@ -16,9 +18,6 @@ def file_sha256(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise CheckpointError(f"{path}: the model file cannot be read: {error.strerror}") from None
-
-
-VARIABLE, DATA = "VEILKIT_WEIGHTS", "VEILKIT_DATA"
 
 
 def weights_folder() -> Path | None:
