@@ -222,7 +222,7 @@ def test_a_picture_of_nobody_known_is_told_where_identities_should_be_consistent
     assert report.notes == (NOBODY,)
     assert [face["outcome"] for face in report.details["faces"]] == ["swapped"] * 3
     assert run(method, image, person="ann")[1].notes == ()
-    assert run(tiny_disguise(finder=truth()), image)[1]["told"] == []
+    assert run(tiny_disguise(finder=truth()), image)[1].notes == ()
 
 
 def test_clusters_of_planted_people() -> None:
