@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from veilkit.audit import run_audit as run_audit
     from veilkit.pipeline.protect import Outcome as Outcome
     from veilkit.pipeline.protect import protect as protect
-    from veilkit.pipeline.recovering import recover as recover
+    from veilkit.pipeline.recover import recover as recover
     from veilkit.pipeline.recovery_folders import Recovered as Recovered
     from veilkit.version import __version__ as __version__
 
@@ -20,7 +20,7 @@ _HOMES = {
     "Outcome": "veilkit.pipeline.protect",
     "protect": "veilkit.pipeline.protect",
     "Recovered": "veilkit.pipeline.recovery_folders",
-    "recover": "veilkit.pipeline.recovering",
+    "recover": "veilkit.pipeline.recover",
     "__version__": "veilkit.version",
 }
 __all__ = ["AuditResult", "Outcome", "Recovered", "__version__", "protect", "recover", "run_audit"]

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from veilkit.errors import DataError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,8 @@ class ImageBatch:
     identities: tuple[str | None, ...] = ()
 
     def __post_init__(self) -> None:
+        import torch  # who only lists pictures need not wait for it
+
         if self.images.ndim != 4 or self.images.shape[1] != 3 or self.images.dtype != torch.float32:
             raise DataError(
                 "images must be a float32 tensor of shape (N, 3, H, W), "

@@ -17,8 +17,9 @@ from studies.comparison.tables import about, remarks, table
 from studies.shared.recognisers import JUDGE, JUDGE_NORMALISATION, JUDGE_SIZE, JUDGE_SOURCE, judge_file
 from studies.shared.study import FACES as LFW
 from studies.shared.study import Cells, ClaimRow, Input, Run, Study
+from veilkit.experts.names import expert_names
 from veilkit.experts.preprocessing import NORMALISATIONS
-from veilkit.experts.registry import Addition, add_expert, expert_names
+from veilkit.experts.registry import Addition, add_expert
 
 DATA = {PEOPLE: "CUHK03-NP", FACES: "LFW"}
 JUDGE_IN_SPEC = "osnet-x0.25-msmt17"

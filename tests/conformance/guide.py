@@ -40,5 +40,6 @@ def _imported(page: str, package: ModuleType, folder: Path, monkeypatch: pytest.
     (folder / f"{module}.py").write_text(code)
     monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
     found = importlib.import_module(f"{package.__name__}.{module}")
-    del sys.modules[found.__name__]  # the next test writes it anew
+    del sys.modules[found.__name__]
+    monkeypatch.setitem(sys.modules, found.__name__, found)  # the next test writes it anew
     return found

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from veilkit.lazy import lazy_names
 from veilkit.lookup import LazyLookup
-from veilkit.methods.base import Item, Method, Recoverable, Synthesiser, bind
+
+if TYPE_CHECKING:
+    from veilkit.methods.base import Item, Method, Recoverable, Synthesiser, bind
+
+__getattr__ = lazy_names(__name__, {"base": "Item Method Recoverable Synthesiser bind"})
 
 # A method is imported when it is first asked for: pixelation must not wait for networks that it never uses.
 METHODS: LazyLookup[type[Method[Any]]] = LazyLookup(
