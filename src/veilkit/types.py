@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from veilkit.errors import DataError
+from veilkit.text import counted
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -37,6 +38,10 @@ class Split:
 
     def __len__(self) -> int:
         return len(self.records)
+
+    def __repr__(self) -> str:
+        held = f"{counted(len(self), 'picture', 'pictures')} of {counted(len(self.identities), 'person', 'people')}"
+        return f"Split({self.name!r}: {held})"
 
     def file(self, index: int) -> Path:
         """The path on disk of record `index`."""
@@ -83,6 +88,10 @@ class ImageBatch:
 
     def __len__(self) -> int:
         return len(self.items)
+
+    def __repr__(self) -> str:
+        height, width = self.images.shape[2:]
+        return f"ImageBatch({counted(len(self), 'picture', 'pictures')} of {width}x{height} pixels)"
 
 
 class Level(StrEnum):
@@ -153,6 +162,11 @@ class Release:
             )
         if self.reports is not None and len(self.reports) != len(released[0]):
             raise DataError(f"expected one report per output, but got {len(self.reports)} for {len(released[0])}")
+
+    def __repr__(self) -> str:
+        parts = {"images": self.images, "features": self.features, "soft_labels": self.soft_labels}
+        shown = [f"{name} {tuple(part.shape)}" for name, part in parts.items() if part is not None]
+        return f"Release({', '.join(shown)}, {'paired' if self.paired else 'unpaired'})"
 
     @property
     def paired(self) -> bool:
@@ -246,6 +260,12 @@ class Evidence:
     missing: tuple[Reason, ...] = ()
     invalid: tuple[Reason, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        if not self.applicable:
+            return f"Evidence({self.attack!r}, {self.level}: does not apply)"
+        shown = [f"{score.metric} {score.value:.4g}" for score in self.scores[:1]]
+        return f"Evidence({self.attack!r}, {self.level}: {', '.join([*shown, *['INVALID'] * bool(self.invalid)])})"
 
     @property
     def applicable(self) -> bool:

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from veilkit.display import html_table
 from veilkit.options import takes
 from veilkit.pipeline.options import ProtectOptions
+from veilkit.text import counted
 
 if TYPE_CHECKING:
     from veilkit.methods.base import Method
@@ -43,6 +45,17 @@ class Outcome:
     told: Mapping[str, int] = field(default_factory=dict)
     told_list: Path | None = None
     faces: Mapping[str, int] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        refused = f", {sum(self.refused.values()):,} refused" if self.refused else ""
+        return f"Outcome({counted(self.protected, 'picture', 'pictures')} in {str(self.destination)!r}{refused})"
+
+    def _repr_html_(self) -> str:
+        rows = [("pictures", f"{self.protected:,}"), ("release", str(self.destination))]
+        rows += [("key", str(self.key_file))] * (self.key_file is not None)
+        rows += [(f"refused: {reason}", f"{count:,}") for reason, count in self.refused.items()]
+        rows += [(text, f"{count:,}") for text, count in self.told.items()]
+        return html_table(("outcome", ""), rows)
 
 
 @takes(ProtectOptions)

@@ -12,7 +12,8 @@ from typing import Any
 from veilkit.errors import DestinationError, UsageError
 from veilkit.key import Key, read_or_create_key
 from veilkit.media.shape import Shape
-from veilkit.methods import METHODS, Calibrates, Item, Learns, Method, Mixes, Synthesiser, bind
+from veilkit.methods import Item, Method, Mixes, Synthesiser, bind
+from veilkit.methods.in_memory import configured
 from veilkit.pipeline.engines.local import LocalEngine
 from veilkit.pipeline.enrolment import enrol
 from veilkit.pipeline.ledger import Entry, Ledger
@@ -85,14 +86,7 @@ def run_protect(options: ProtectOptions) -> Outcome:
 def _method(options: ProtectOptions) -> Method[Any]:
     if not isinstance(options.method, str):
         return options.method
-    name, kind = options.method, METHODS[options.method]
-    if options.model is not None and not issubclass(kind, Learns | Calibrates):
-        raise UsageError(f"{name} learns nothing, so it takes no model; leave it out")
-    if options.model is None and not issubclass(kind, Learns):
-        return kind.configured(options.preset, options.settings)
-    if options.model is None:
-        raise UsageError(f"{name} must learn before it protects: `veilkit fit {name} DATA --out FILE` and --model")
-    return kind.load(Path(options.model)).reconfigured(options.preset, options.settings)
+    return configured(options.method, options.preset, options.settings, options.model)
 
 
 def _shape(shape: Shape, method: Method[Any]) -> Shape:

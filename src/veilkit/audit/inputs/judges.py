@@ -1,6 +1,6 @@
 """Which recognisers take part: the authorised expert, and a judge that is independent of it.
 
-A name such as dlib@dlib is an identity expert of faces that is shown a view of wide crops (`experts.viewed`).
+A name such as dlib@dlib is an identity expert of faces that is shown a view of wide crops (`experts.supervisors`).
 """
 
 from __future__ import annotations
