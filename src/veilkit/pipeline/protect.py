@@ -39,7 +39,7 @@ class Outcome:
     told: what the method reports that the owner must know (a face that was hidden, a picture without any), and of how
     many pictures; `told_list` is the private list that names them.
     faces: of a method on faces, how many were `found`, of these `changed` and `hidden`, and how many `doubtful`
-    regions were hidden besides.
+    regions were hidden besides; `faces_list` is the private list of these counts of each picture.
     sealed: the folder of sealed originals, if any, and `recipients`, how many keys can open them.
     """
 
@@ -59,6 +59,7 @@ class Outcome:
     told: Mapping[str, int] = field(default_factory=dict)
     told_list: Path | None = None
     faces: Mapping[str, int] = field(default_factory=dict)
+    faces_list: Path | None = None
 
 
 def protect(
@@ -120,6 +121,8 @@ def protect(
             ledger.write_refusals(refusals) if refused else refusals.unlink(missing_ok=True)
             told, told_list = ledger.told(), ledger.file.with_suffix(".told.csv")
             ledger.write_told(told_list) if told else told_list.unlink(missing_ok=True)
+            faces, faces_list = ledger.faces(), ledger.file.with_suffix(".faces.csv")
+            ledger.write_faces(faces_list) if faces else faces_list.unlink(missing_ok=True)
             return Outcome(
                 places.destination,
                 places.key_file,
@@ -136,7 +139,8 @@ def protect(
                 len(recipients),
                 told,
                 told_list if told else None,
-                ledger.faces(),
+                faces,
+                faces_list if faces else None,
             )
     except OSError as error:
         raise DestinationError(f"the run cannot go on: {error.strerror}") from None
