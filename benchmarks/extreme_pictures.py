@@ -4,7 +4,8 @@
 
 Each method protects a folder with both and four ordinary pictures, by the command. The two must be refused or done,
 and the ordinary ones done. Memory is that of all processes of the command; so is time, which is that of processors,
-since a clock tells how busy the machine is as well. Left out is fro, which protects by pictures of its own and reads
+since a clock tells how busy the machine is as well. There are no worker processes, which could be ended: what is not
+refused by its header is worked on to the end. Left out is fro, which protects by pictures of its own and reads
 none of the folder's.
 """
 
@@ -46,7 +47,7 @@ def protect(method: str, folder: Path) -> Finished:
     for width, height in SHAPES:
         (person / f"{width}.png").write_bytes(flat(width, height))
     return run(
-        "protect", source, folder / "release", "--method", method, *SETTINGS[method], "--workers", "1",
+        "protect", source, folder / "release", "--method", method, *SETTINGS[method], "--workers", "0",
         watch_memory=True,
     )  # fmt: skip
 
@@ -88,7 +89,7 @@ def main() -> None:
         return
     facts = {
         "data": "two PNG files of 16x100,000 and 1x50,000,000 pixels beside generated people",
-        "scale": f"{len(SETTINGS)} methods, 1 worker",
+        "scale": f"{len(SETTINGS)} methods, without worker processes",
         "seed": None,
         "command": "python benchmarks/extreme_pictures.py",
     }
