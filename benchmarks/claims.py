@@ -98,9 +98,9 @@ def _number(figure: float) -> str:
 
 def page(rows: list[dict[str, Any]]) -> str:
     lines = [
-        "# What we promise, as measured",
+        "# Appendix: everything that was measured",
         "",
-        "Each row is written by the command that measures it; `make claims` prints the table and this page.",
+        "Each row is written by the command that measures it; `make claims` prints the table and writes this page.",
         "",
         "| claim | figure | bar | holds | data, scale, seed | measured by |",
         "|---|---|---|---|---|---|",

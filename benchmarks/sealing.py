@@ -24,7 +24,7 @@ from veilkit.methods import METHODS
 from veilkit.pipeline.age import Identity
 from veilkit.pipeline.identities import read_identities, write_identity
 from veilkit.pipeline.protect import protect
-from veilkit.pipeline.recovering import recover
+from veilkit.pipeline.recover import recover
 from veilkit.pipeline.sealing import unseal
 from veilkit.synthetic.people import generate_people
 

@@ -1,34 +1,137 @@
-"""Protect pictures of people so that they stay useful, and prove how well it worked."""
+"""Protect pictures of people so that they stay useful, and prove how well it worked.
+
+`protect`, `audit` and `recover` work on folders, as the commands of these names do; `load_method` on pictures in
+memory. `methods()`, `attacks()` and `experts()` are tables of what there is.
+"""
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from veilkit.audit import AuditResult as AuditResult
-    from veilkit.audit import run_audit as run_audit
+    from veilkit.attacks.table import attacks as attacks
+    from veilkit.audit.options import AuditOptions as AuditOptions
+    from veilkit.audit.result import AuditResult as AuditResult
+    from veilkit.audit.result import read_audit as read_audit
+    from veilkit.audit.run import run_audit as audit
+    from veilkit.audit.run import run_audit as run_audit
+    from veilkit.errors import VeilkitError as VeilkitError
+    from veilkit.experts.registry import add_expert as add_expert
+    from veilkit.experts.registry import load_expert as load_expert
+    from veilkit.experts.table import experts as experts
+    from veilkit.key import Key as Key
+    from veilkit.methods.in_memory import LoadedMethod as LoadedMethod
+    from veilkit.methods.in_memory import Protected as Protected
+    from veilkit.methods.in_memory import load_method as load_method
+    from veilkit.methods.table import methods as methods
+    from veilkit.pipeline.options import ProtectOptions as ProtectOptions
+    from veilkit.pipeline.options import RecoverOptions as RecoverOptions
     from veilkit.pipeline.protect import Outcome as Outcome
     from veilkit.pipeline.protect import protect as protect
-    from veilkit.pipeline.recovering import recover as recover
+    from veilkit.pipeline.recover import recover as recover
     from veilkit.pipeline.recovery_folders import Recovered as Recovered
     from veilkit.version import __version__ as __version__
 
 # torch takes seconds to import: names are looked up when they are first used.
 _HOMES = {
-    "AuditResult": "veilkit.audit",
-    "run_audit": "veilkit.audit",
+    "AuditOptions": "veilkit.audit.options",
+    "AuditResult": "veilkit.audit.result",
+    "Key": "veilkit.key",
+    "LoadedMethod": "veilkit.methods.in_memory",
     "Outcome": "veilkit.pipeline.protect",
-    "protect": "veilkit.pipeline.protect",
+    "ProtectOptions": "veilkit.pipeline.options",
+    "Protected": "veilkit.methods.in_memory",
+    "RecoverOptions": "veilkit.pipeline.options",
     "Recovered": "veilkit.pipeline.recovery_folders",
-    "recover": "veilkit.pipeline.recovering",
+    "VeilkitError": "veilkit.errors",
     "__version__": "veilkit.version",
+    "add_expert": "veilkit.experts.registry",
+    "load_expert": "veilkit.experts.registry",
+    "load_method": "veilkit.methods.in_memory",
+    "protect": "veilkit.pipeline.protect",
+    "read_audit": "veilkit.audit.result",
+    "recover": "veilkit.pipeline.recover",
+    "run_audit": "veilkit.audit.run",
 }
-__all__ = ["AuditResult", "Outcome", "Recovered", "__version__", "protect", "recover", "run_audit"]
+# Folders of the package whose names are also functions, and those functions.
+_CALLED = {
+    "attacks": ("veilkit.attacks.table", "attacks"),
+    "audit": ("veilkit.audit.run", "run_audit"),
+    "experts": ("veilkit.experts.table", "experts"),
+    "methods": ("veilkit.methods.table", "methods"),
+}
+__all__ = [
+    "AuditOptions",
+    "AuditResult",
+    "Key",
+    "LoadedMethod",
+    "Outcome",
+    "ProtectOptions",
+    "Protected",
+    "RecoverOptions",
+    "Recovered",
+    "VeilkitError",
+    "__version__",
+    "add_expert",
+    "attacks",
+    "audit",
+    "experts",
+    "load_expert",
+    "load_method",
+    "methods",
+    "protect",
+    "read_audit",
+    "recover",
+    "run_audit",
+]
+
+
+def _looked_up(module: str, name: str) -> Any:
+    from importlib import import_module
+
+    return getattr(import_module(module), name)
+
+
+class _Called(ModuleType):
+    """A folder of the package that can be called: `veilkit.audit.run` is in it, `veilkit.audit(...)` audits."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+    @property
+    def __signature__(self) -> Any:
+        from inspect import signature
+
+        return signature(self._function)
+
+    @property
+    def _function(self) -> Any:
+        return _looked_up(*_CALLED[self.__name__.rpartition(".")[2]])
+
+
+class _Veilkit(ModuleType):
+    """Makes folders callable as Python binds them here, whatever was imported first (docs/adr, 8)."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _CALLED and isinstance(value, ModuleType):
+            value.__class__ = _Called
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Veilkit
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'veilkit' has no attribute {name!r}")
-    from importlib import import_module
+    if name in _HOMES:
+        return _looked_up(_HOMES[name], name)
+    if name in _CALLED:
+        from importlib import import_module
 
-    return getattr(import_module(_HOMES[name]), name)
+        return import_module(f"veilkit.{name}")
+    raise AttributeError(f"module 'veilkit' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

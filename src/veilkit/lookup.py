@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import Generic, TypeVar
 
 from veilkit.errors import UnknownNameError
@@ -46,6 +47,36 @@ class Lookup(Mapping[str, T], Generic[T]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._entries
+
+
+class LazyLookup(Lookup[T]):
+    """A table whose things are imported when they are first asked for; names alone import nothing.
+
+    >>> LazyLookup("number", [("pi", "math:pi")])["pi"] > 3
+    True
+    """
+
+    def __init__(self, kind: str, places: list[tuple[str, str]]) -> None:
+        super().__init__(kind, [])
+        self._places = Lookup(kind, places)
+
+    def __getitem__(self, name: str) -> T:
+        module, _, attribute = self._places[name].partition(":")
+        found: T = getattr(import_module(module), attribute)
+        return found
+
+    def find(self, name: str) -> T | None:
+        """The thing of this name, or None: for names that may come from another version."""
+        return self[name] if name in self._places else None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
 
 
 def unknown_name(kind: str, name: str, known: Mapping[str, object]) -> str:

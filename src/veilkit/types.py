@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from veilkit.errors import DataError
+from veilkit.text import counted
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,10 @@ class Split:
 
     def __len__(self) -> int:
         return len(self.records)
+
+    def __repr__(self) -> str:
+        held = f"{counted(len(self), 'picture', 'pictures')} of {counted(len(self.identities), 'person', 'people')}"
+        return f"Split({self.name!r}: {held})"
 
     def file(self, index: int) -> Path:
         """The path on disk of record `index`."""
@@ -67,6 +72,8 @@ class ImageBatch:
     identities: tuple[str | None, ...] = ()
 
     def __post_init__(self) -> None:
+        import torch  # who only lists pictures need not wait for it
+
         if self.images.ndim != 4 or self.images.shape[1] != 3 or self.images.dtype != torch.float32:
             raise DataError(
                 "images must be a float32 tensor of shape (N, 3, H, W), "
@@ -81,6 +88,10 @@ class ImageBatch:
 
     def __len__(self) -> int:
         return len(self.items)
+
+    def __repr__(self) -> str:
+        height, width = self.images.shape[2:]
+        return f"ImageBatch({counted(len(self), 'picture', 'pictures')} of {width}x{height} pixels)"
 
 
 class Level(StrEnum):
@@ -132,6 +143,11 @@ class Release:
             )
         if self.reports is not None and len(self.reports) != len(released[0]):
             raise DataError(f"expected one report per output, but got {len(self.reports)} for {len(released[0])}")
+
+    def __repr__(self) -> str:
+        parts = {"images": self.images, "features": self.features, "soft_labels": self.soft_labels}
+        shown = [f"{name} {tuple(part.shape)}" for name, part in parts.items() if part is not None]
+        return f"Release({', '.join(shown)}, {'paired' if self.paired else 'unpaired'})"
 
     @property
     def paired(self) -> bool:
@@ -225,6 +241,12 @@ class Evidence:
     missing: tuple[Reason, ...] = ()
     invalid: tuple[Reason, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        if not self.applicable:
+            return f"Evidence({self.attack!r}, {self.level}: does not apply)"
+        shown = [f"{score.metric} {score.value:.4g}" for score in self.scores[:1]]
+        return f"Evidence({self.attack!r}, {self.level}: {', '.join([*shown, *['INVALID'] * bool(self.invalid)])})"
 
     @property
     def applicable(self) -> bool:

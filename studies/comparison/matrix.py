@@ -37,7 +37,7 @@ from veilkit.datasets.lfw import Lfw
 from veilkit.datasets.market1501 import Market1501
 from veilkit.errors import DataError
 from veilkit.experts import load_expert
-from veilkit.experts.store import SUFFIXES
+from veilkit.experts.names import SUFFIXES
 from veilkit.media.reading import Limits
 from veilkit.media.writing import write_atomically
 from veilkit.methods import METHODS

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from veilkit.attacks import UNPAIRED_ATTACKS
 from veilkit.attacks.learned.retrained import start_facts
 from veilkit.attacks.people_split import FEWEST
-from veilkit.audit.inputs.plan import wanted_attacks
+from veilkit.audit.options import wanted_attacks
 from veilkit.errors import ConfigError
 from veilkit.experts import Embedder
 from veilkit.lookup import Lookup

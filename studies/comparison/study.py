@@ -11,13 +11,15 @@ from typing import Any
 from studies.comparison.matrix import ComparisonRows, Judges
 from studies.comparison.models import Models
 from studies.comparison.plan import ENTRIES, FACES, PEOPLE, ComparisonConfig, Starts
+from studies.comparison.purposes import purposes_table
 from studies.comparison.rows import missing_row
-from studies.comparison.tables import about, remarks, short_table, table
+from studies.comparison.tables import about, remarks, table
 from studies.shared.recognisers import JUDGE, JUDGE_NORMALISATION, JUDGE_SIZE, JUDGE_SOURCE, judge_file
 from studies.shared.study import FACES as LFW
 from studies.shared.study import Cells, ClaimRow, Input, Run, Study
+from veilkit.experts.names import expert_names
 from veilkit.experts.preprocessing import NORMALISATIONS
-from veilkit.experts.registry import Addition, add_expert, expert_names
+from veilkit.experts.registry import Addition, add_expert
 
 DATA = {PEOPLE: "CUHK03-NP", FACES: "LFW"}
 JUDGE_IN_SPEC = "osnet-x0.25-msmt17"
@@ -94,7 +96,7 @@ class ComparisonStudy(Study[ComparisonConfig]):
         return {
             "comparison": "\n\n".join(full) or "Not measured yet.",
             "comparison remarks": "\n\n".join(left) or "Nothing.",
-            SHORT: "\n\n".join(short_table(rows, kind) for kind in kinds) or "Not measured yet.",
+            SHORT: purposes_table(rows) if kinds else "Not measured yet.",
         }
 
     def claims(self, cells: Cells, config: ComparisonConfig) -> list[ClaimRow]:

@@ -7,7 +7,6 @@ from typing import Any
 
 from studies.comparison.plan import ENTRIES, FACES, PEOPLE, ComparisonConfig
 from studies.shared.tables import markdown, percent
-from veilkit.audit.verdicts.thresholds import over_chance
 from veilkit.types import Level
 
 Rows = Mapping[str, Mapping[str, Any]]
@@ -67,46 +66,6 @@ def remarks(rows: Rows, kind: str) -> str:
                 said = [found["why"]]
             lines += [f"- {rows[name]['label']}, {level}: {each}" for each in said]
     return "\n".join(lines)
-
-
-def short_table(rows: Rows, kind: str) -> str:
-    """What is kept, and the largest leaks, in % without intervals; for readers who want one look."""
-    head = (
-        "people" if kind == PEOPLE else "faces",
-        "kept",
-        "recognised by a stranger (L0)",
-        "by a stronger attacker",
-    )
-    lines = [("no protection", *_unprotected(rows))] if kind == PEOPLE else []
-    for name in ENTRIES:
-        if ENTRIES[name].table == kind and "levels" in rows.get(name, ()):
-            row = rows[name]
-            kept = row["kept"].get("found" if kind == FACES else "rank-1")
-            lines.append((row["label"], _whole(kept), _most(row, ("L0",)), _most(row, ("L1", "L2", "L3"))))
-    return markdown(head, lines)
-
-
-def _unprotected(rows: Rows) -> tuple[str, str, str]:
-    row = next((row for row in rows.values() if row.get("kept", {}).get("originals")), None)
-    if row is None:
-        return "", "", ""
-    return _whole(row["kept"]["originals"]["rank-1"]), _whole(row["judge on originals"]), ""
-
-
-def _most(row: Mapping[str, Any], levels: Sequence[str]) -> str:
-    """The leak of these levels that is farthest from chance, and by which attack."""
-    tried = [row["levels"][level] for level in levels]
-    found = [level["found"] for level in tried if level["found"] is not None]
-    if not found:
-        return "INVALID" if any(level["invalid"] for level in tried) else "not applicable"
-    worst = max(found, key=lambda each: over_chance(each["value"][0], each["chance"] or 0.0))
-    least = "at least " if worst.get("at least") else ""
-    metric = "" if worst["metric"].startswith("rank") else f" {worst['metric']}"
-    return f"{least}{_whole(worst['value'])} ({worst['attack'].replace('_', ' ')}{metric})"
-
-
-def _whole(value: Sequence[float | None] | None) -> str:
-    return "not measured" if value is None or value[0] is None else f"{100 * value[0]:.0f} %"
 
 
 def _originals(rows: Rows, chosen: Sequence[str]) -> tuple[str, ...]:

@@ -45,7 +45,7 @@ from veilkit.methods.decoder import Decoder
 from veilkit.methods.model_files import decoder_beside
 from veilkit.methods.privacyreid.method import Kind
 from veilkit.pipeline.protect import protect
-from veilkit.pipeline.recovering import recover
+from veilkit.pipeline.recover import recover
 from veilkit.rng import Randomness
 from veilkit.types import Role
 

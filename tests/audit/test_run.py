@@ -23,7 +23,7 @@ from veilkit.experts.base import ExpertInfo
 from veilkit.experts.builtin import HistogramEmbedder
 from veilkit.methods.model_files import decoder_beside
 from veilkit.pipeline.protect import protect
-from veilkit.pipeline.recovering import recover
+from veilkit.pipeline.recover import recover
 
 
 def audit(originals: Path, protected: Path, **options: object) -> AuditResult:

@@ -10,7 +10,7 @@ from tests.cli.test_commands import veilkit
 from tests.conftest import tree
 from veilkit.pipeline.identities import write_identity
 from veilkit.pipeline.protect import protect
-from veilkit.pipeline.recovering import recover
+from veilkit.pipeline.recover import recover
 from veilkit.synthetic.people import generate_people
 
 

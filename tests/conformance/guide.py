@@ -30,5 +30,6 @@ def guide_attack(folder: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     (folder / f"{module}.py").write_text(code)
     monkeypatch.setattr(veilkit.attacks, "__path__", [*veilkit.attacks.__path__, str(folder)])
     found = importlib.import_module(f"{veilkit.attacks.__name__}.{module}")
-    del sys.modules[found.__name__]  # the next test writes it anew
+    del sys.modules[found.__name__]
+    monkeypatch.setitem(sys.modules, found.__name__, found)  # the next test writes it anew
     return found

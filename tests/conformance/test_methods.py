@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import shutil
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -59,6 +61,20 @@ def run(name: str, images: ImageBatch, seed: int = 0) -> torch.Tensor:
     released = method.protect(images, rng=bind(Randomness.from_seed(seed), method)).images
     assert released is not None
     return released
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_the_table_has_it_under_its_own_name(name: str) -> None:
+    assert METHODS[name].name == name
+
+
+def test_a_method_brings_no_other_with_it() -> None:
+    code = (
+        "import sys; from veilkit.methods import METHODS; METHODS['pixelate']; "
+        "print(*(name for name in sys.modules if name.startswith('veilkit.methods.') or name == 'sklearn'))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert set(loaded) == {f"veilkit.methods.{module}" for module in ("base", "controls", "gaussian")}
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -15,10 +15,10 @@ from tests.experts.onnx_files import MEAN_COLOUR, Node, write_onnx
 from veilkit.checkpoint import load_checkpoint
 from veilkit.errors import CheckpointError, ConfigError, UnknownNameError, VeilkitError
 from veilkit.experts import load_expert, onnx_trial, registry
+from veilkit.experts.names import data_home, expert_names
 from veilkit.experts.onnx_trial import Tried
 from veilkit.experts.preprocessing import NORMALISATIONS, Normalisation
-from veilkit.experts.registry import Addition, add_expert, describe_expert, expert_names, remove_expert
-from veilkit.experts.store import data_home
+from veilkit.experts.registry import Addition, add_expert, describe_expert, remove_expert
 from veilkit.networks.reid import REID_KIND, load_reid
 
 SIGNED = NORMALISATIONS["signed"]

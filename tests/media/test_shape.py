@@ -50,15 +50,16 @@ def test_without_a_shape_sizes_in_pixels_and_bytes_survive(source: Path, tmp_pat
 def test_with_size_and_even_files_no_file_differs_from_another_in_size(
     source: Path, tmp_path: Path, method: str, stretch: bool
 ) -> None:
-    shape = Shape((64, 48), stretch=stretch, even_files=True)
-    protect(source, tmp_path / "release", method, seed=0, labels="none", shape=shape)
+    protect(
+        source, tmp_path / "release", method, seed=0, labels="none", size="64x48", stretch=stretch, pad_files=True
+    )
     pixels, lengths = sizes(tmp_path / "release")
     assert pixels == {(64, 48)}
     assert len(lengths) == 1
 
 
 def test_even_files_alone_are_as_large_as_their_pixels(source: Path, tmp_path: Path) -> None:
-    protect(source, tmp_path / "release", "pixelate", seed=0, names="kept", shape=Shape(even_files=True))
+    protect(source, tmp_path / "release", "pixelate", seed=0, names="kept", pad_files=True)
     length = {file.stem: file.stat().st_size for file in (tmp_path / "release").glob("*.png")}
     assert length["0"] == length["flat"] == pytest.approx(3 * 40 * 20, abs=200)
 
@@ -75,9 +76,9 @@ def test_a_picture_is_fitted_whole_between_black_bars() -> None:
 
 
 def test_another_shape_is_another_release_and_the_same_one_is_kept(source: Path, tmp_path: Path) -> None:
-    protect(source, tmp_path / "release", "mask", seed=0, shape=Shape((32, 32)))
+    protect(source, tmp_path / "release", "mask", seed=0, size="32x32")
     before = {file: file.stat().st_mtime_ns for file in (tmp_path / "release").glob("*.png")}
-    protect(source, tmp_path / "release", "mask", seed=0, shape=Shape((32, 32)))
+    protect(source, tmp_path / "release", "mask", seed=0, size="32x32")
     assert {file: file.stat().st_mtime_ns for file in (tmp_path / "release").glob("*.png")} == before
     with pytest.raises(DestinationError, match="another format"):
         protect(source, tmp_path / "release", "mask", seed=0)
@@ -93,7 +94,7 @@ def test_shapes_that_do_not_go_together_are_told(source: Path, tmp_path: Path) -
     with pytest.raises(ConfigError, match="stretch needs a size"):
         Shape.parse(None, stretch=True)
     with pytest.raises(UsageError, match="only PNG"):
-        protect(source, tmp_path / "release", "mask", image_format="jpeg", shape=Shape(even_files=True))
+        protect(source, tmp_path / "release", "mask", image_format="jpeg", pad_files=True)
 
 
 def test_the_command_takes_a_shape(source: Path, tmp_path: Path) -> None:

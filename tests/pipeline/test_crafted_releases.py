@@ -24,7 +24,7 @@ from veilkit.pipeline.identities import write_identity
 from veilkit.pipeline.manifest import MANIFEST, SUMS, known_manifest
 from veilkit.pipeline.pairing import choose_key
 from veilkit.pipeline.protect import protect
-from veilkit.pipeline.recovering import recover
+from veilkit.pipeline.recover import recover
 from veilkit.pipeline.synthesis import _kept_labels, is_synthetic
 
 _COUNT = 200

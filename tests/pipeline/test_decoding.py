@@ -18,7 +18,7 @@ from veilkit.methods.decoder import Decoder
 from veilkit.methods.model_files import decoder_beside
 from veilkit.pipeline import decoding
 from veilkit.pipeline.protect import protect
-from veilkit.pipeline.recovering import recover
+from veilkit.pipeline.recover import recover
 
 MODEL = Path(tiny_model_file())
 DECODER = decoder_beside(MODEL)

@@ -14,7 +14,6 @@ import torch
 
 from pictures import write_folder
 from veilkit.errors import UsageError, WorkerError
-from veilkit.media.reading import Limits
 from veilkit.methods.controls import Pixelate
 from veilkit.pipeline.engines import local
 from veilkit.pipeline.ledger import Entry
@@ -147,15 +146,15 @@ class Greedy(Pixelate):
 
 def test_a_picture_that_takes_too_long_is_refused_and_its_worker_replaced(tmp_path: Path) -> None:
     write_folder(tmp_path / "source", 12, people=3, height=16, width=8)
-    limits = Limits(seconds=1)
-    outcome = protect(tmp_path / "source", tmp_path / "release", Endless(), workers=1, limits=limits)
+    limits = {"max_seconds": 1}
+    outcome = protect(tmp_path / "source", tmp_path / "release", Endless(), workers=1, **limits)
     assert outcome.protected == 11
     assert dict(outcome.refused) == {"it took more than 1 seconds of processor time": 1}
 
 
 def test_a_picture_that_takes_too_much_memory_is_refused_and_the_rest_is_done(tmp_path: Path) -> None:
     write_folder(tmp_path / "source", 12, people=3, height=16, width=8)
-    limits = Limits(memory=8 * 2**30)
-    outcome = protect(tmp_path / "source", tmp_path / "release", Greedy(), workers=1, limits=limits)
+    limits = {"max_memory": 8 * 2**10}
+    outcome = protect(tmp_path / "source", tmp_path / "release", Greedy(), workers=1, **limits)
     assert outcome.protected == 11
     assert dict(outcome.refused) == {"greedy failed on it (RuntimeError, 8x16 pixels)": 1}

@@ -226,7 +226,7 @@ def test_waiting_changes_no_result(source: Path, tmp_path: Path, monkeypatch: py
 def test_limits_are_kept(source: Path, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(work, "encode", lambda *_: pytest.fail("a picture above the limit was protected"))
-        outcome = protect(source, tmp_path / "release", "pixelate", limits=Limits(pixels=100))
+        outcome = protect(source, tmp_path / "release", "pixelate", max_pixels=100)
     assert dict(outcome.refused) == {"picture too large": 6}
 
 

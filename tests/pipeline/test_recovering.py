@@ -24,7 +24,7 @@ from veilkit.pipeline import recovering
 from veilkit.pipeline.identities import read_identities, write_identity
 from veilkit.pipeline.manifest import SUMS, read_sums
 from veilkit.pipeline.protect import protect
-from veilkit.pipeline.recovering import recover
+from veilkit.pipeline.recover import recover
 from veilkit.pipeline.sealing import Binding, seal, unseal
 from veilkit.rng import Randomness
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +17,8 @@ from studies.comparison.faces import aligned_folder, chosen_faces
 from studies.comparison.matrix import SPEC, Judges
 from studies.comparison.models import DEFAULTS, Models
 from studies.comparison.plan import ENTRIES, FACES, PEOPLE
-from studies.comparison.tables import about, remarks, short_table, table
+from studies.comparison.purposes import PURPOSES, purposes_table
+from studies.comparison.tables import about, remarks, table
 from studies.shared.registry import load_study
 from studies.shared.results import Results
 from tests.methods.anonymisers import tiny_model_file
@@ -224,18 +226,35 @@ def test_tables_tell_invalid_from_not_applicable_and_from_not_run() -> None:
     assert len(table({"disguise": {"label": "Disguise", "not run": "no model"}}, FACES).splitlines()) == 3
 
 
-def test_the_short_table_names_the_worst_leak_and_hides_no_weakness() -> None:
+def test_the_front_page_names_the_weakest_attacker_who_gets_nearly_farthest() -> None:
     weak = {"attack": "recovery", "metric": "rank-1", "value": [0.25, 0.2, 0.3], "chance": 0.01, "at least": True}
     member = {"attack": "memorisation", "metric": "AUC", "value": [0.55, 0.4, 0.6], "chance": 0.5}
-    row = {
-        "label": "blur", "kept": {"rank-1": [0.5, 0.4, 0.6]},
-        "levels": {"L0": level(found=member), "L1": level(found=weak), "L2": level(found=member), "L3": level()},
-    }  # fmt: skip
-    assert "| blur | 50 % | 55 % (memorisation AUC) | at least 25 % (recovery) |" in short_table(
-        {"blur": row}, PEOPLE
-    )
-    failed = {**row, "levels": {**dict.fromkeys(row["levels"], level()), "L0": level(invalid={"linkage": ["weak"]})}}
-    assert "| blur | 50 % | INVALID | not applicable |" in short_table({"blur": failed}, PEOPLE)
+    levels = {"L0": level(found=member), "L1": level(found=weak), "L2": level(found={**weak, "value": [0.26]})}
+    row = {"label": "blur", "kept": {"rank-1": [0.5, 0.4, 0.6]}, "levels": {**levels, "L3": level()}}
+    (line,) = purposes_table({"blur": row}).splitlines()[2:]
+    assert line.endswith("| Rank-1 50 % | at least 25 %: who runs it |")
+    failed = level(invalid={"own_original": ["weak"]})
+    row["levels"] = {**dict.fromkeys(levels, level()), "L0": failed}
+    assert purposes_table({"blur": row}).endswith("| unknown † |")
+    row["levels"] = {**levels, "L1": failed, "L0": level(found={**weak, "value": [0.01]}), "L2": level()}
+    assert purposes_table({"blur": row}).endswith("| nothing beyond chance † |")
+
+
+def test_the_front_page_has_every_row_but_pepr_nets_pictures_once_and_no_brackets() -> None:
+    study = load_study("comparison")
+    results = Results.load(study.folder)
+    assert results is not None
+    shown = [name for _, _, name in PURPOSES]
+    left = {"peprnet", "face-blur", "face-pixelate"}  # on the study's own page
+    assert sorted(shown) == sorted(set(ENTRIES) - left)
+    table_of_all = study.tables(results.cells, study.published)["comparison short"]
+    assert len(table_of_all.splitlines()) == len(shown) + 2
+    for row in (results.cells[f"{ENTRIES[name].table}/{name}"] for name in shown):  # as the text below it says
+        chances = [
+            each["found"]["chance"] for each in row["levels"].values() if each["found"] and each["found"]["chance"]
+        ]
+        assert all(chance < 0.022 for chance in chances) or row["label"] == "FRO"
+    assert not set("()[]") & set(re.sub(r"\[(`\w+`)\]\([\w./]+\)", r"\1", table_of_all))
 
 
 def test_all_rows_that_are_not_measured_say_so() -> None:

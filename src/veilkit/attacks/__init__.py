@@ -2,61 +2,66 @@
 
 from __future__ import annotations
 
-from veilkit.attacks.adversary import Budget, Masks, Pairs, Protector, Undo
-from veilkit.attacks.attribute_path import AttributePath
-from veilkit.attacks.averaging import Averaging
-from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
-from veilkit.attacks.farthest_match import FarthestMatch
-from veilkit.attacks.features.inversion import FeatureDecoding, FeatureMatching, FeatureReconstruction
-from veilkit.attacks.gated import Trial, run_gated
-from veilkit.attacks.identify import Identification
-from veilkit.attacks.jigsaw.attack import Jigsaw
-from veilkit.attacks.learned.embedding_inversion import EmbeddingInversion
-from veilkit.attacks.learned.identity_inversion import IdentityInversion
-from veilkit.attacks.learned.recovery import Recovery, RecoveryWithFeatures
-from veilkit.attacks.learned.retrained import Retrained
-from veilkit.attacks.learned.silhouette import Silhouette
-from veilkit.attacks.linkage import Linkage
-from veilkit.attacks.mean_image import MeanImage
-from veilkit.attacks.own_original import OwnOriginal
-from veilkit.attacks.stock_recogniser import StockRecogniser
-from veilkit.attacks.stolen_decoder import StolenDecoder
-from veilkit.attacks.synthetic_release.base import (
-    LabelledPictures,
-    UnpairedAttack,
-    UnpairedNeed,
-    UnpairedRelease,
-    UnpairedTarget,
-)
-from veilkit.attacks.synthetic_release.gated import UnpairedTrial, run_unpaired
-from veilkit.attacks.synthetic_release.table import UNPAIRED_ATTACKS
-from veilkit.attacks.unmix.attack import Unmix
-from veilkit.lookup import Lookup
+from typing import TYPE_CHECKING
 
-_ALL: tuple[type[Attack], ...] = (
-    StockRecogniser,
-    Linkage,
-    FarthestMatch,
-    OwnOriginal,
-    MeanImage,
-    Jigsaw,
-    Unmix,
-    StolenDecoder,
-    AttributePath,
-    # Those below learn or optimise, and apply only with a budget.
-    Recovery,
-    RecoveryWithFeatures,
-    EmbeddingInversion,
-    IdentityInversion,
-    FeatureDecoding,
-    FeatureMatching,
-    FeatureReconstruction,
-    Averaging,
-    Identification,
-    Retrained,
-    Silhouette,
+from veilkit.lazy import lazy_names
+from veilkit.lookup import LazyLookup
+
+if TYPE_CHECKING:
+    from veilkit.attacks.adversary import Budget, Masks, Pairs, Protector, Undo
+    from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
+    from veilkit.attacks.gated import Trial, run_gated
+    from veilkit.attacks.synthetic_release.base import (
+        LabelledPictures,
+        UnpairedAttack,
+        UnpairedNeed,
+        UnpairedRelease,
+        UnpairedTarget,
+    )
+    from veilkit.attacks.synthetic_release.gated import UnpairedTrial, run_unpaired
+
+# An attack is imported when it is first asked for: a wrong name must not wait for networks.
+ATTACKS: LazyLookup[type[Attack]] = LazyLookup(
+    "attack",
+    [
+        ("stock_recogniser", "veilkit.attacks.stock_recogniser:StockRecogniser"),
+        ("linkage", "veilkit.attacks.linkage:Linkage"),
+        ("farthest_match", "veilkit.attacks.farthest_match:FarthestMatch"),
+        ("own_original", "veilkit.attacks.own_original:OwnOriginal"),
+        ("mean_image", "veilkit.attacks.mean_image:MeanImage"),
+        ("jigsaw", "veilkit.attacks.jigsaw.attack:Jigsaw"),
+        ("unmix", "veilkit.attacks.unmix.attack:Unmix"),
+        ("stolen_decoder", "veilkit.attacks.stolen_decoder:StolenDecoder"),
+        ("attribute_path", "veilkit.attacks.attribute_path:AttributePath"),
+        # Those below learn or optimise, and apply only with a budget.
+        ("recovery", "veilkit.attacks.learned.recovery:Recovery"),
+        ("recovery_features", "veilkit.attacks.learned.recovery:RecoveryWithFeatures"),
+        ("embedding_inversion", "veilkit.attacks.learned.embedding_inversion:EmbeddingInversion"),
+        ("identity_inversion", "veilkit.attacks.learned.identity_inversion:IdentityInversion"),
+        ("feature_decoder", "veilkit.attacks.features.inversion:FeatureDecoding"),
+        ("feature_matching", "veilkit.attacks.features.inversion:FeatureMatching"),
+        ("feature_reconstruction", "veilkit.attacks.features.inversion:FeatureReconstruction"),
+        ("averaging", "veilkit.attacks.averaging:Averaging"),
+        ("identification", "veilkit.attacks.identify:Identification"),
+        ("retrained", "veilkit.attacks.learned.retrained:Retrained"),
+        ("silhouette", "veilkit.attacks.learned.silhouette:Silhouette"),
+    ],
 )
-ATTACKS: Lookup[type[Attack]] = Lookup("attack", [(attack.name, attack) for attack in _ALL])
+UNPAIRED_ATTACKS: LazyLookup[type[UnpairedAttack]] = LazyLookup(
+    "attack",
+    [
+        ("class_linkage", "veilkit.attacks.synthetic_release.class_linkage:ClassLinkage"),
+        ("memorisation", "veilkit.attacks.synthetic_release.memorisation:Memorisation"),
+        ("membership_set_person", "veilkit.attacks.synthetic_release.membership:PersonInSet"),
+        ("membership_set_picture", "veilkit.attacks.synthetic_release.membership:PictureInSet"),
+        ("membership_labels_person", "veilkit.attacks.synthetic_release.membership:PersonInLabels"),
+        ("membership_labels_picture", "veilkit.attacks.synthetic_release.membership:PictureInLabels"),
+        ("membership_student_person", "veilkit.attacks.synthetic_release.membership:PersonInStudent"),
+        ("membership_student_picture", "veilkit.attacks.synthetic_release.membership:PictureInStudent"),
+        ("membership_shadows_person", "veilkit.attacks.synthetic_release.shadow_membership:PersonByShadows"),
+        ("membership_shadows_picture", "veilkit.attacks.synthetic_release.shadow_membership:PictureByShadows"),
+    ],
+)
 
 
 def attack_named(name: str) -> type[Attack] | type[UnpairedAttack] | None:
@@ -87,3 +92,14 @@ __all__ = [
     "run_gated",
     "run_unpaired",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "adversary": "Budget Masks Pairs Protector Undo",
+        "base": "Attack AttackTarget Need Oracle",
+        "gated": "Trial run_gated",
+        "synthetic_release.base": "LabelledPictures UnpairedAttack UnpairedNeed UnpairedRelease UnpairedTarget",
+        "synthetic_release.gated": "UnpairedTrial run_unpaired",
+    },
+)

@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
-from veilkit.audit.report.compare_report import write_comparison
-from veilkit.audit.result import AuditResult, Measurement, read_audit
-from veilkit.audit.run import run_audit
-from veilkit.audit.verdicts.thresholds import Thresholds
+from typing import TYPE_CHECKING
 
-audit = run_audit
+from veilkit.lazy import lazy_names
 
-__all__ = ["AuditResult", "Measurement", "Thresholds", "audit", "read_audit", "run_audit", "write_comparison"]
+if TYPE_CHECKING:
+    from veilkit.audit.options import AuditOptions
+    from veilkit.audit.report.compare_report import write_comparison
+    from veilkit.audit.result import AuditResult, Measurement, read_audit
+    from veilkit.audit.run import run_audit
+    from veilkit.audit.verdicts.thresholds import Thresholds
+
+__all__ = [
+    "AuditOptions",
+    "AuditResult",
+    "Measurement",
+    "Thresholds",
+    "read_audit",
+    "run_audit",
+    "write_comparison",
+]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "options": "AuditOptions",
+        "report.compare_report": "write_comparison",
+        "result": "AuditResult Measurement read_audit",
+        "run": "run_audit",
+        "verdicts.thresholds": "Thresholds",
+    },
+)

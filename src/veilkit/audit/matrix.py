@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from veilkit.attacks.starting_weights import weights_facts
 from veilkit.audit.inputs.spec import AuditSpec, DatasetSpec, ExpertSpec, MethodSpec, ReleaseSpec
+from veilkit.audit.options import AuditOptions
 from veilkit.audit.private_files import private_audit_folder, write_private
 from veilkit.audit.result import AuditResult
-from veilkit.audit.run import REPORT, run_audit
+from veilkit.audit.run import REPORT, make_audit
 from veilkit.audit.verdicts.wording import at_least
 from veilkit.errors import CheckpointError, DataError, DestinationError, KeyFileError
 from veilkit.pipeline.protect import protect
@@ -97,23 +98,30 @@ def released(each: Combination, out: str | Path, *, workers: int = 1) -> Path:
 
 
 def _audited(spec: AuditSpec, each: Combination, target: Path, workers: int) -> Audited:
-    source, dataset = each.source, each.dataset
     try:
         folder = released(each, target, workers=workers)
-        key, seed = (source.key, source.seed) if isinstance(source, ReleaseSpec) else (None, each.seed)
-        result = run_audit(
-            dataset.originals, folder, key=key, seed=seed, expert=source.expert or each.expert.expert,
-            judge=source.judge or each.expert.judge, labels=dataset.labels, boxes=dataset.boxes,
-            unseen=dataset.unseen, held_out=dataset.held_out, student=source.student, decoder=source.decoder,
-            model=source.model,
-            out=target / "audits" / each.name, learn=spec.learn, budget=spec.budget,
-            start=dataset.start or spec.start, attacks=spec.attacks if dataset.attacks is None else dataset.attacks,
-            draw_seed=each.seed, cache=target / "cache", workers=workers,
-            cells=target / "cells", prefix=f"{each.name}.",
-        )  # fmt: skip
+        result = make_audit(options_of(spec, each, folder, target, workers))
     except (DataError, KeyFileError, CheckpointError) as error:  # what is wrong with this one release
         return Audited(each, None, str(error))
     return Audited(each, result)
+
+
+def options_of(spec: AuditSpec, each: Combination, folder: Path, target: Path, workers: int) -> AuditOptions:
+    """The options of one audit of a matrix: what the spec says for all, and its expert, dataset and release.
+
+    An option has the same name in a spec as here; what a release or a dataset says of itself counts for more.
+    """
+    options: dict[str, Any] = {}
+    for part in (spec, each.expert, each.dataset, each.source):
+        options |= {field.name: value for field in fields(AuditOptions)
+                    if (value := getattr(part, field.name, None)) is not None}  # fmt: skip
+    own: dict[str, Any] = {
+        "protected": folder, "out": target / "audits" / each.name, "draw_seed": each.seed, "cache": target / "cache",
+        "workers": workers, "cells": target / "cells", "prefix": f"{each.name}.",
+    }  # fmt: skip
+    if not isinstance(each.source, ReleaseSpec):
+        own["seed"] = each.seed
+    return AuditOptions(**options | own)
 
 
 def _row(each: Audited) -> dict[str, Any]:

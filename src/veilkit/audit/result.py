@@ -10,8 +10,10 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from veilkit.audit.verdicts.verdict import LevelVerdict
+from veilkit.audit.verdicts.verdict import KNOWS, LevelVerdict
+from veilkit.display import Table, html_table
 from veilkit.errors import DataError
+from veilkit.text import counted
 from veilkit.types import Evidence, Role, Score
 
 By = Literal["expert", "judge", "images"]
@@ -189,6 +191,31 @@ class AuditResult:
     format: Literal["veilkit-audit-2"] = "veilkit-audit-2"
 
     @property
+    def table(self) -> Table:
+        """The verdict on each level of attacker, worst attack first: what `repr` and notebooks show."""
+        rows = []
+        for each in self.verdicts:
+            name, knows = KNOWS[each.level]
+            worst = "" if each.worst is None else each.worst.attack
+            rows.append((str(each.level), f"{name}: {knows}", str(each.grade), worst, each.text))
+        return Table("level", ("level", "attacker", "verdict", "worst attack", "why"), rows)
+
+    def __repr__(self) -> str:
+        lines = [f"  {each.level}  {each.grade}{_by(each)}" for each in self.verdicts]
+        lines += [f"  ALARM: {alarm.name}" for alarm in self.alarms]
+        return "\n".join([f"AuditResult: {self._of_what}", *lines])
+
+    def _repr_html_(self) -> str:
+        alarms = [(alarm.name, alarm.text) for alarm in self.alarms]
+        shown = html_table(("alarm", "what was found"), alarms) if alarms else ""
+        return shown + html_table(self.table.columns, self.table.rows, caption=self._of_what)
+
+    @property
+    def _of_what(self) -> str:
+        who = "people not known" if self.people is None else counted(self.people, "person", "people")
+        return f"{self.protected.name}, {counted(self.pictures, 'picture', 'pictures')}, {who}"
+
+    @property
     def not_applicable(self) -> dict[str, str]:
         """Attacks that do not apply to the release, and why."""
         return {evidence.attack: evidence.why_missing for evidence in self.attacks if not evidence.applicable}
@@ -216,6 +243,10 @@ class AuditResult:
             each["applicable"] = not each["missing"]
         lists = {"not_applicable": self.not_applicable, "invalid": self.invalid}
         return json.dumps({"format": self.format, **values, **lists}, indent=2, allow_nan=False) + "\n"
+
+
+def _by(verdict: LevelVerdict) -> str:
+    return f" ({verdict.worst.attack})" if verdict.worst is not None and verdict.grade.leak else ""
 
 
 _RESULT = TypeAdapter(AuditResult)

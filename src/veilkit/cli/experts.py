@@ -52,7 +52,8 @@ Known = Annotated[str, typer.Argument(help="An expert of `veilkit experts list`.
 def list_experts() -> None:
     """List the experts: name, kind, length of features, input, licence, and whose it is."""
     from veilkit.errors import CheckpointError, MissingExtraError
-    from veilkit.experts.registry import describe_expert, expert_names
+    from veilkit.experts.names import expert_names
+    from veilkit.experts.registry import describe_expert
 
     for name in expert_names():
         try:

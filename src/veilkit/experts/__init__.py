@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from veilkit.experts.base import Detections, Detector, Embedder, Expert, ExpertInfo, Predictor
-from veilkit.experts.faces import load_detector, load_face_embedder, load_predictor
-from veilkit.experts.registry import load_expert
+from typing import TYPE_CHECKING
+
+from veilkit.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from veilkit.experts.base import Detections, Detector, Embedder, Expert, ExpertInfo, Predictor
+    from veilkit.experts.faces import load_detector, load_face_embedder, load_predictor
+    from veilkit.experts.registry import load_expert
 
 __all__ = [
     "Detections",
@@ -18,3 +23,12 @@ __all__ = [
     "load_face_embedder",
     "load_predictor",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "base": "Detections Detector Embedder Expert ExpertInfo Predictor",
+        "faces": "load_detector load_face_embedder load_predictor",
+        "registry": "load_expert",
+    },
+)

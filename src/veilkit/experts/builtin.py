@@ -13,6 +13,7 @@ from torch import Tensor
 from veilkit.errors import CheckpointError, ConfigError
 from veilkit.experts.base import Embedder, ExpertInfo, check_images, refuse_gradient
 from veilkit.experts.dlib_identity import DlibIdentity
+from veilkit.experts.names import BUILT_IN_NAMES
 from veilkit.experts.torch_embedder import TorchEmbedder
 from veilkit.lookup import Lookup
 
@@ -96,5 +97,5 @@ def load_dlib(*, flip: bool = False) -> DlibIdentity:
 
 
 BUILT_IN: Lookup[BuiltIn] = Lookup(
-    "expert", [("people", load_people), ("histogram", load_histogram), ("dlib", load_dlib)]
+    "expert", list(zip(BUILT_IN_NAMES, (load_people, load_histogram, load_dlib), strict=True))
 )

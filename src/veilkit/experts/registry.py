@@ -9,10 +9,11 @@ from veilkit.errors import CheckpointError, ConfigError, UnknownNameError
 from veilkit.experts.base import Embedder, ExpertInfo
 from veilkit.experts.builtin import BUILT_IN
 from veilkit.experts.digest import file_sha256
+from veilkit.experts.names import SUFFIXES, expert_names, is_file_name, unknown_expert
 from veilkit.experts.onnx import OnnxEmbedder
 from veilkit.experts.onnx_trial import try_onnx
 from veilkit.experts.preprocessing import NORMALISATIONS, Normalisation, Order, Preprocessing
-from veilkit.experts.store import SUFFIXES, Entry, ExpertStore, check_name
+from veilkit.experts.store import Entry, ExpertStore, check_name
 from veilkit.experts.torch_embedder import TorchEmbedder
 from veilkit.experts.trial import try_embedder
 from veilkit.lookup import unknown_name
@@ -48,21 +49,16 @@ def load_expert(name_or_path: str | Path, *, flip: bool | None = None) -> Embedd
     flip: whether to average the features of each image and its mirror image, at twice the cost. None is as the
     expert was added; files and built-in experts do without.
     """
-    if isinstance(name_or_path, Path) or name_or_path.endswith(SUFFIXES) or "/" in name_or_path:
+    if is_file_name(name_or_path):
         return _load_file(Path(name_or_path), flip=bool(flip))
-    if name_or_path in BUILT_IN:
-        return BUILT_IN[name_or_path](flip=bool(flip))
+    name = str(name_or_path)
+    if name in BUILT_IN:
+        return BUILT_IN[name](flip=bool(flip))
     store = ExpertStore()
-    if name_or_path not in store.names():
-        known = dict.fromkeys(expert_names())
-        raise UnknownNameError(f"{unknown_name('expert', name_or_path, known)}, or the path of a .safetensors file")
-    entry = store.read(name_or_path)
+    if name not in store.names():
+        raise unknown_expert(name)
+    entry = store.read(name)
     return _load_registered(store, entry, flip=entry.flip if flip is None else flip)
-
-
-def expert_names() -> tuple[str, ...]:
-    """The built-in names, then the user's."""
-    return (*BUILT_IN, *(name for name in ExpertStore().names() if name not in BUILT_IN))
 
 
 def describe_expert(name: str) -> ExpertInfo:

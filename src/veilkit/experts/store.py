@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -19,11 +18,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from veilkit.errors import CheckpointError, ConfigError, DestinationError, UnknownNameError
 from veilkit.experts.digest import file_sha256
+from veilkit.experts.names import NAME, SUFFIXES, added_names, data_home
 from veilkit.experts.preprocessing import Preprocessing
 from veilkit.lookup import unknown_name
 
-SUFFIXES = (".onnx", ".safetensors")
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _RECORD, _CARD = "expert.json", "card.md"
 
 
@@ -49,16 +47,9 @@ class Entry:
 _ENTRY = TypeAdapter(Entry)
 
 
-def data_home() -> Path:
-    """The user's folder: $VEILKIT_HOME, or veilkit below $XDG_DATA_HOME, or ~/.local/share/veilkit."""
-    if own := os.environ.get("VEILKIT_HOME"):
-        return Path(own)
-    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "veilkit"
-
-
 def check_name(name: str) -> None:
     """Raise unless `name` can be a folder everywhere and is never mistaken for a file."""
-    if not _NAME.fullmatch(name) or name.endswith((".", *SUFFIXES)):
+    if not NAME.fullmatch(name) or name.endswith((".", *SUFFIXES)):
         raise ConfigError(
             "an expert's name must be 1 to 64 lower-case letters, digits, '.', '_' or '-', beginning with a letter "
             f"or digit and not ending like a file ({', '.join(SUFFIXES)}), but got {name!r}"
@@ -73,9 +64,7 @@ class ExpertStore:
 
     def names(self) -> tuple[str, ...]:
         """The names in use, sorted, whether or not their folders are in order."""
-        if not self.root.is_dir():
-            return ()
-        return tuple(sorted(f.name for f in self.root.iterdir() if f.is_dir() and _NAME.fullmatch(f.name)))
+        return added_names(self.root)
 
     def read(self, name: str) -> Entry:
         """What is known of an expert; its weights are not touched."""

@@ -11,8 +11,8 @@ from veilkit.errors import ConfigError, MissingExtraError, UnknownNameError
 from veilkit.experts.base import Embedder, ExpertInfo, Predictor
 from veilkit.experts.face_attributes import FaceAttributePredictor
 from veilkit.experts.faces import FACE_EMBEDDERS, PREDICTORS
-from veilkit.experts.registry import expert_names, load_expert
-from veilkit.experts.store import SUFFIXES
+from veilkit.experts.names import SUFFIXES, expert_names
+from veilkit.experts.registry import load_expert
 from veilkit.lookup import unknown_name
 from veilkit.networks.face_attributes import HEADS
 

@@ -9,9 +9,8 @@ from torch import Tensor
 
 from veilkit.experts.alignment import VIEWS, view
 from veilkit.experts.base import Embedder, ExpertInfo, check_images
+from veilkit.experts.names import VIEW_SIGN
 from veilkit.experts.supervisors import load_identity
-
-_SIGN = "@"
 
 
 class Viewed(Embedder):
@@ -26,7 +25,7 @@ class Viewed(Embedder):
         """The embedder's, with the view in name and hash: what it sees belongs to what its features depend on."""
         info = self._embedder.info
         digest = hashlib.sha256(f"{info.sha256} {VIEWS[self._view]}".encode()).hexdigest()
-        return replace(info, name=f"{info.name}{_SIGN}{self._view}", sha256=digest)
+        return replace(info, name=f"{info.name}{VIEW_SIGN}{self._view}", sha256=digest)
 
     def embed(self, images: Tensor) -> Tensor:
         """(N, 3, S, S) -> (N, D)."""
@@ -36,10 +35,10 @@ class Viewed(Embedder):
 
 def names_view(name: str) -> bool:
     """Whether a name is one of `load_viewed`: dlib@dlib, mobilefacenet@arcface."""
-    return name.rpartition(_SIGN)[2] in VIEWS and _SIGN in name
+    return name.rpartition(VIEW_SIGN)[2] in VIEWS and VIEW_SIGN in name
 
 
 def load_viewed(name: str) -> Viewed:
     """The identity expert that stands before the @, and the view behind it."""
-    expert, _, shown = name.rpartition(_SIGN)
+    expert, _, shown = name.rpartition(VIEW_SIGN)
     return Viewed(load_identity(expert), shown)

@@ -1,25 +1,36 @@
-"""Originals to releases. One file per system; a new one is a line in this table."""
+"""Originals to releases. One folder or file per system; a new one is a line in this table."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from veilkit.lookup import Lookup
-from veilkit.methods.avih.method import Avih
-from veilkit.methods.base import Item, Method, Recoverable, Synthesiser, bind
-from veilkit.methods.controls import Blur, Mask, Noise, Pixelate
-from veilkit.methods.disguise.method import Disguise
-from veilkit.methods.faces.controls import FaceBlur, FaceReplace
-from veilkit.methods.fro.method import Fro
-from veilkit.methods.mixing import MixUp, Patches
-from veilkit.methods.peprnet.method import PeprNet
-from veilkit.methods.pixelfade.method import PixelFade
-from veilkit.methods.privacyreid.method import PrivacyReid
+from veilkit.lazy import lazy_names
+from veilkit.lookup import LazyLookup
 
-_ALL: tuple[type[Method[Any]], ...] = (
-    Blur, Pixelate, Noise, Mask, MixUp, Patches, Fro, PixelFade, Avih, PrivacyReid, PeprNet, Disguise,
-    FaceBlur, FaceReplace,
-)  # fmt: skip
-METHODS: Lookup[type[Method[Any]]] = Lookup("method", [(method.name, method) for method in _ALL])
+if TYPE_CHECKING:
+    from veilkit.methods.base import Item, Method, Recoverable, Synthesiser, bind
+
+__getattr__ = lazy_names(__name__, {"base": "Item Method Recoverable Synthesiser bind"})
+
+# A method is imported when it is first asked for: pixelation must not wait for networks that it never uses.
+METHODS: LazyLookup[type[Method[Any]]] = LazyLookup(
+    "method",
+    [
+        ("blur", "veilkit.methods.controls:Blur"),
+        ("pixelate", "veilkit.methods.controls:Pixelate"),
+        ("noise", "veilkit.methods.controls:Noise"),
+        ("mask", "veilkit.methods.controls:Mask"),
+        ("mixup", "veilkit.methods.mixing:MixUp"),
+        ("patches", "veilkit.methods.mixing:Patches"),
+        ("fro", "veilkit.methods.fro.method:Fro"),
+        ("pixelfade", "veilkit.methods.pixelfade.method:PixelFade"),
+        ("avih", "veilkit.methods.avih.method:Avih"),
+        ("privacyreid", "veilkit.methods.privacyreid.method:PrivacyReid"),
+        ("peprnet", "veilkit.methods.peprnet.method:PeprNet"),
+        ("disguise", "veilkit.methods.disguise.method:Disguise"),
+        ("faceblur", "veilkit.methods.faces.controls:FaceBlur"),
+        ("facereplace", "veilkit.methods.faces.controls:FaceReplace"),
+    ],
+)
 
 __all__ = ["METHODS", "Item", "Method", "Recoverable", "Synthesiser", "bind"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVa
 from torch import Tensor
 
 from veilkit.checkpoint import load_checkpoint, refuse_tensors, save_checkpoint, understood
-from veilkit.configs import as_dict, digest, from_json, with_settings
+from veilkit.configs import as_dict, differing, digest, from_json, with_settings
 from veilkit.errors import DataError
 from veilkit.lookup import Lookup
 from veilkit.rng import Randomness
@@ -56,6 +56,10 @@ class Method(ABC, Generic[C]):
 
     def __init__(self, config: C | None = None) -> None:
         self.config: C = self.default if config is None else config
+
+    def __repr__(self) -> str:
+        changed = differing(as_dict(self.default), as_dict(self.config))
+        return f"{type(self).__name__}({', '.join(f'{name}={now!r}' for name, (_, now) in changed.items())})"
 
     @classmethod
     def configured(cls, preset: str | None = None, settings: Mapping[str, object] | None = None) -> Self:

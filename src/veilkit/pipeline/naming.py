@@ -10,10 +10,9 @@ from typing import Literal, TypeAlias
 from veilkit.errors import DataError
 from veilkit.key import Key
 from veilkit.pipeline.manifest import MANIFEST, SUMS
-from veilkit.pipeline.paths import path_fault
+from veilkit.pipeline.paths import SCRATCH, path_fault
 
 Names: TypeAlias = Literal["pseudonyms", "kept"]
-SCRATCH = ".veilkit"  # where files of the release are written before they get their names
 RESERVED = frozenset({SCRATCH, MANIFEST, SUMS})
 _LONGEST = 255  # bytes in a file name, on all usual file systems
 _PICTURES = (".png", ".jpg")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+SCRATCH = ".veilkit"  # where files of a release are written before they get their names
 _LONGEST_NAME, _LONGEST_PATH = 255, 4095  # bytes, on all usual file systems
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from veilkit.datasets.folder import check_folder
 from veilkit.errors import UsageError
-from veilkit.key import Key
-from veilkit.pipeline.naming import SCRATCH
-from veilkit.pipeline.sealed import sealed_beside
+from veilkit.pipeline.paths import SCRATCH
+
+if TYPE_CHECKING:
+    from veilkit.key import Key
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,11 @@ class Places:
 def private_beside(release: Path) -> Path:
     """The folder of a release's key and ledger, unless told otherwise."""
     return release.with_name(release.name + ".private")
+
+
+def sealed_beside(destination: Path) -> Path:
+    """The folder of sealed originals that belongs to a release."""
+    return destination.with_name(destination.name + ".sealed")
 
 
 def find_places(

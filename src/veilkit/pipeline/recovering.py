@@ -6,11 +6,10 @@ to go to. Each file is opened twice for that, once to check and once to write, s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from veilkit.errors import DataError, DestinationError, KeyFileError, RefusedImage, SealError, UsageError
+from veilkit.errors import DataError, DestinationError, KeyFileError, RefusedImage, SealError
 from veilkit.key import Key, read_key
 from veilkit.media.reading import Limits, read_bytes, sha256
 from veilkit.media.writing import write_atomically
@@ -18,6 +17,8 @@ from veilkit.pipeline.access_log import AccessLog
 from veilkit.pipeline.age import Identity
 from veilkit.pipeline.identities import read_identities
 from veilkit.pipeline.manifest import Manifest
+from veilkit.pipeline.options import RecoverOptions
+from veilkit.pipeline.places import sealed_beside
 from veilkit.pipeline.recovery_folders import (
     SCRATCH,
     Recovered,
@@ -28,7 +29,6 @@ from veilkit.pipeline.recovery_folders import (
     wanted_pictures,
 )
 from veilkit.pipeline.restoring import check_place, check_together, is_restored
-from veilkit.pipeline.sealed import sealed_beside
 from veilkit.pipeline.sealing import SEALED_SUFFIX, Unsealed, check_path, unseal
 from veilkit.progress import Progress
 
@@ -71,39 +71,14 @@ class _Step:
     recipient: str
 
 
-def recover(
-    protected: str | Path,
-    destination: str | Path,
-    *,
-    identity: str | Path | None = None,
-    model: str | Path | None = None,
-    sealed: str | Path | None = None,
-    only: Sequence[str] = (),
-    log: str | Path | None = None,
-    key: str | Path | None = None,
-) -> Recovered:
-    """Restore the originals of the release `protected`, byte for byte, under their own paths in `destination`.
-
-    identity: a file with a secret key of one of the recipients. sealed: the folder of sealed originals, by default
-    `PROTECTED.sealed`. only: names of pictures in the release or, with its ledger at hand (in `PROTECTED.private`, or
-    beside `key`), those of originals or patterns such as "patient 003/*"; by default all. log: where a line for each
-    picture is appended, by default `DESTINATION.access.jsonl`. key: the release's key; with it, sealed files that
-    were not made under that key are refused. model: in place of an identity, the decoder that was trained with the
-    release's method; its pictures are like the originals, but not the same, and have the names of the release.
-
-    Where anything is wrong with one of them, nothing is written. A recovery that was stopped goes on when it is
-    called again; files that are there are never overwritten.
-    """
-    folder, target = Path(protected).resolve(), Path(destination).resolve()
-    if (identity is None) == (model is None):
-        raise UsageError(
-            "expected either an identity (--identity), for sealed originals, or a decoder (--model), for a method "
-            f"that learned one, but got {'neither' if identity is None else 'both'}"
-        )
-    if model is not None and (sealed is not None or key is not None):
-        raise UsageError("sealed and key belong to sealed originals: leave them out with a model")
-    sealed_folder = Path(sealed).resolve() if sealed is not None else sealed_beside(folder)
-    log_file = Path(log).resolve() if log is not None else target.with_name(target.name + ".access.jsonl")
+def run_recover(options: RecoverOptions) -> Recovered:
+    """Restore what the options ask for, which have been checked; `recover` says how."""
+    folder, target = Path(options.protected).resolve(), Path(options.destination).resolve()
+    identity, model, key, only = options.identity, options.model, options.key, options.only
+    sealed_folder = Path(options.sealed).resolve() if options.sealed is not None else sealed_beside(folder)
+    log_file = (
+        Path(options.log).resolve() if options.log is not None else target.with_name(target.name + ".access.jsonl")
+    )
     if model is not None:
         from veilkit.pipeline.decoding import recover_by_decoder  # networks, for which a key need not wait
 

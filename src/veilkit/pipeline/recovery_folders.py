@@ -28,6 +28,10 @@ class Recovered:
     already_there: int
     log: Path
 
+    def __repr__(self) -> str:
+        there = f", {self.already_there:,} already there" if self.already_there else ""
+        return f"Recovered({self.restored:,} restored in {str(self.destination)!r}{there})"
+
 
 def check_places(sources: Sequence[Path], target: Path, log: Path) -> None:
     """Raise where originals or the log would be written into each other, or into one of the folders read from."""

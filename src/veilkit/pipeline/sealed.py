@@ -20,7 +20,7 @@ from veilkit.methods import Method
 from veilkit.pipeline.identities import read_recipients
 from veilkit.pipeline.ledger import Entry, Ledger
 from veilkit.pipeline.manifest import SUMS, write_sums
-from veilkit.pipeline.naming import SCRATCH
+from veilkit.pipeline.paths import SCRATCH
 from veilkit.pipeline.sealing import SEALED_SUFFIX, Binding, seal
 from veilkit.rng import Randomness
 
@@ -65,11 +65,6 @@ def recipients_for(method: Method[Any], seal_to: Sequence[str | Path]) -> tuple[
             "leave --seal-to out, and encrypt the folder of originals itself if it is to be kept"
         )
     return read_recipients(seal_to)
-
-
-def sealed_beside(destination: Path) -> Path:
-    """The folder of sealed originals that belongs to a release."""
-    return destination.with_name(destination.name + ".sealed")
 
 
 def check_sealed(folder: Path, ledger: Ledger, recipients: tuple[str, ...], *, same: bool) -> None:

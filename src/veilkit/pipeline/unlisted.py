@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from veilkit.errors import DestinationError
-from veilkit.pipeline.naming import SCRATCH
+from veilkit.pipeline.paths import SCRATCH
 
 _NAMED = 3  # files that an error names
 

@@ -9,8 +9,9 @@ import pytest
 
 from tests.audit.folders import blur, changed, plain
 from veilkit.audit import run_audit
-from veilkit.audit.cells.budget import Costs, choose, dear_among, learners_among, seconds_of
+from veilkit.audit.cells.budget import Costs, choose, dear_among, learners_among
 from veilkit.audit.cells.prepared import SMALL_BUDGET
+from veilkit.audit.options import seconds_of
 from veilkit.audit.report.model import rests_on
 from veilkit.audit.verdicts.remedies import needed
 from veilkit.errors import UsageError

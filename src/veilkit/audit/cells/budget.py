@@ -1,6 +1,6 @@
 """From a time to a budget: how many people are measured, and how many updates attackers learn for.
 
-The rule, which docs/audit.md states too. What a picture costs to embed and an update costs to train is measured on
+The rule, also in docs/audit-attacks.md. What a picture costs to embed and an update costs to train is measured on
 the pictures at hand. A tenth of the time is kept back. Three tenths pay for embedding: where all pictures cost more,
 fewer people are measured. The rest gives all attackers who learn as many updates, each of whom trains three times
 (once, and for two gates), and some of whom pay more for an update. Fewer updates than teach anything are not made at
@@ -10,7 +10,6 @@ all, and that is said.
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -26,12 +25,9 @@ from veilkit.attacks.learned.training_cost import one_update, recogniser_update_
 from veilkit.attacks.people_split import attack_size
 from veilkit.attacks.pictures import resized
 from veilkit.audit.inputs.subject import Subject
-from veilkit.errors import UsageError
 from veilkit.experts import Embedder
 from veilkit.rng import Randomness
 
-_UNITS = {"s": 1, "m": 60, "h": 3600}
-_TIME = re.compile(r"(\d+(?:\.\d+)?)([smh])")
 _FOR_EMBEDDING, _FOR_LEARNING = 0.3, 0.6
 _TRAININGS = 3  # the release, the originals and noise
 _PASSES = 4  # times that a picture is embedded: raw, protected, noise, recovered
@@ -73,21 +69,6 @@ class Choice:
     def facts(self) -> dict[str, Any]:
         """For audit.json."""
         return asdict(self)
-
-
-def seconds_of(text: str) -> float:
-    """A time such as 90s, 10m, 2h or 1h30m in seconds.
-
-    >>> seconds_of("1h30m")
-    5400.0
-    """
-    parts = _TIME.findall(text.strip().lower())
-    if not parts or "".join(number + unit for number, unit in parts) != text.strip().lower():
-        raise UsageError(f"a budget is a time such as 90s, 10m, 2h or 1h30m, but got {text!r}")
-    seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
-    if seconds <= 0:
-        raise UsageError(f"a budget must be more than nothing, but got {text!r}")
-    return float(seconds)
 
 
 def choose(

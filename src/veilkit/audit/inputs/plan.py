@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
-from veilkit.attacks import ATTACKS, UNPAIRED_ATTACKS, Budget
-from veilkit.errors import UsageError
+from veilkit.attacks import Budget
+from veilkit.audit.options import AuditOptions
 from veilkit.experts import Embedder
 from veilkit.media.reading import Limits
+from veilkit.options import words_of
 
 Recogniser = str | Path | Embedder | None
 
 
 @dataclass(frozen=True, slots=True)
 class AuditPlan:
-    """The options of `run_audit`, resolved. features: the cache's file. work: where trainings are kept.
+    """The options of an audit, resolved. features: the cache's file. work: where trainings are kept.
 
     attacks: names of those to make. budget: of attackers who learn, None for none; why_none: why there is none, where
     one was asked for. people: at most so many are measured, None for all. start: weights that those who train a
@@ -46,6 +47,16 @@ class AuditPlan:
     draw_seed: int = 0
     limits: Limits = field(default_factory=Limits)
 
+    @classmethod
+    def of(cls, options: AuditOptions, **own: Any) -> AuditPlan:
+        """The plan of an audit with these options, whose paths are followed now; `own` is what they do not hold."""
+        words, names = words_of(AuditOptions), {each.name for each in fields(cls)} - own.keys()
+        given: dict[str, Any] = {name: getattr(options, name) for name in names if hasattr(options, name)}
+        for name, value in given.items():
+            if name in words and words[name].kind is Path and isinstance(value, str | Path):
+                given[name] = Path(value).resolve()
+        return cls(**{name: value for name, value in given.items() if value is not None}, **own)
+
     @property
     def key_file(self) -> Path | None:
         """The key that was given, or the one where `protect` puts it."""
@@ -57,12 +68,3 @@ class AuditPlan:
         """Where a ledger of the release may lie: beside its key, and where `protect` puts it."""
         beside = self.protected.with_name(self.protected.name + ".private")
         return (beside,) if self.key is None or self.key.parent == beside else (self.key.parent, beside)
-
-
-def wanted_attacks(attacks: Sequence[str] | None) -> frozenset[str]:
-    """The names of the attacks to run, all of them by default; raises for a name that is none."""
-    known = {**ATTACKS, **UNPAIRED_ATTACKS}
-    for name in attacks or ():
-        if name not in known:
-            raise UsageError(f"there is no attack {name!r}; there are {', '.join(sorted(known))}")
-    return frozenset(known if attacks is None else attacks)

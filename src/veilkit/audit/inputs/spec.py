@@ -13,8 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from veilkit.audit.cells.budget import seconds_of
-from veilkit.audit.inputs.plan import wanted_attacks
+from veilkit.audit.options import seconds_of, wanted_attacks
 from veilkit.errors import ConfigError, DataError, UsageError
 from veilkit.methods import METHODS
 from veilkit.plain_json import check_plain

@@ -165,6 +165,12 @@ class ExpertBound(Method[C]):
         changed._fitted_to = None if "spread" in (settings or {}) else self._fitted_to
         return changed
 
+    def with_expert(self, expert: Embedder) -> Self:
+        """The same settings and calibration, with an expert of one's own in place of the configuration's."""
+        changed = type(self)(self.config, expert)
+        changed._fitted_to = self._fitted_to
+        return changed
+
     def save(self, path: Path) -> None:
         """Write the configuration, and for which expert it was calibrated. A brought expert is not written."""
         config = {"method": as_dict(self.config), "fitted_to": self._fitted_to}

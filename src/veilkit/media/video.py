@@ -1,0 +1,295 @@
+"""Reading and writing video (extra: video): frames and their times; nothing else of the file survives.
+
+A clip is written in parts, so that a run that was killed goes on at the next part, and then joined without encoding
+anything twice. Parts and clip are the same bytes for the same frames.
+"""
+
+from __future__ import annotations
+
+import heapq
+import importlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from veilkit.errors import ConfigError, MissingExtraError, RefusedImage
+from veilkit.media.silence import silent_terminal
+
+SUFFIXES = frozenset(
+    [
+        ".mp4",
+        ".m4v",
+        ".mov",
+        ".qt",
+        ".avi",
+        ".mkv",
+        ".webm",
+        ".wmv",
+        ".asf",
+        ".mpg",
+        ".mpeg",
+        ".mpe",
+        ".m1v",
+        ".m2v",
+        ".m2ts",
+        ".mts",
+        ".ts",
+        ".3gp",
+        ".3g2",
+        ".flv",
+        ".f4v",
+        ".ogv",
+        ".ogm",
+        ".vob",
+        ".mxf",
+        ".dv",
+        ".y4m",
+    ]
+)
+Sound = Literal["drop", "keep", "mute"]
+_DEMUXERS = "mov,matroska,avi,asf,mpeg,mpegts,mpegvideo,flv,ogg,mxf,mxf_opatom,dv,yuv4mpegpipe,h264,hevc"
+_SAFE = {"protocol_whitelist": "file", "format_whitelist": _DEMUXERS}  # no playlist may name another file or host
+_COPIED = frozenset(("aac", "mp3", "ac3", "eac3", "alac", "opus"))  # sound that an MP4 holds as it is
+_GLOBAL_HEADER, _BITEXACT = 1 << 22, 1 << 23  # of a codec's flags
+_BT709 = 1  # colour primaries, transfer, matrix
+_LIMITED = 1  # colour range
+
+
+@dataclass(frozen=True, slots=True)
+class VideoLimits:
+    """file_bytes: the largest clip that is read. pixels: the largest frame. frames: the longest clip."""
+
+    file_bytes: int = 64 * 2**30
+    pixels: int = 16_000_000
+    frames: int = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class VideoFormat:
+    """quality: x264's constant rate factor, 0 (all is kept) to 51; sound: whether it is dropped, kept or silenced."""
+
+    quality: int = 20
+    sound: Sound = "drop"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.quality <= 51:
+            raise ConfigError(f"the quality of video must be from 0 (best) to 51, but is {self.quality}")
+        if self.sound not in get_args(Sound):
+            raise ConfigError(f"sound must be one of {', '.join(get_args(Sound))}, but is {self.sound}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """One picture of a clip. time: in units of the clip's time base. pixels: HWC uint8 RGB, upright."""
+
+    number: int
+    time: int
+    duration: int
+    pixels: NDArray[np.uint8]
+
+
+@dataclass(slots=True)
+class Clip:
+    """What a file says of its pictures. width, height: upright. damaged: seconds at which it could not be read."""
+
+    file: Path
+    width: int
+    height: int
+    time_base: Fraction
+    rate: Fraction
+    aspect: Fraction
+    frames: int
+    has_sound: bool
+    damaged: list[float] = field(default_factory=list)
+
+
+def is_video_name(name: str) -> bool:
+    """Whether a file is taken for a video by its name."""
+    return Path(name).suffix.lower() in SUFFIXES
+
+
+def open_clip(file: Path, limits: VideoLimits) -> Clip:
+    """Look at a clip's head and first picture. Raises RefusedImage for what cannot be read, or is past the limits."""
+    size = file.stat().st_size
+    if size > limits.file_bytes:
+        raise RefusedImage(f"file too large: {size} bytes, at most {limits.file_bytes} are read")
+    with _opened(file) as container:
+        if not container.streams.video:
+            raise RefusedImage("a video without pictures")
+        stream = container.streams.video[0]
+        if stream.width * stream.height > limits.pixels:
+            raise RefusedImage(f"frames too large: {stream.width}x{stream.height}, at most {limits.pixels} pixels")
+        first = next(_decoded(container, []), None)
+        if first is None:
+            raise RefusedImage("a video of which no frame can be read")
+        turned = first.rotation % 180 == 90
+        width, height = (first.height, first.width) if turned else (first.width, first.height)
+        rate = stream.average_rate or stream.guessed_rate or Fraction(25)
+        aspect = Fraction(stream.sample_aspect_ratio or 1)
+        seconds = float(container.duration / 1_000_000) if container.duration else 0.0
+        frames = stream.frames or round(seconds * float(rate))
+        return Clip(
+            file, width, height, stream.time_base, rate, 1 / aspect if turned else aspect, frames,
+            bool(container.streams.audio),
+        )  # fmt: skip
+
+
+def read_frames(clip: Clip, limits: VideoLimits) -> Iterator[Frame]:
+    """The clip's frames in the order in which they are shown. What is damaged is noted in `clip.damaged`."""
+    clip.damaged.clear()
+    with _opened(clip.file) as container:
+        step = max(1, round(1 / (clip.rate * clip.time_base)))
+        time = -step
+        for number, frame in enumerate(_decoded(container, clip.damaged)):
+            if number >= limits.frames:
+                raise RefusedImage(f"a video of more than {limits.frames} frames")
+            turned = frame.rotation % 180 == 90
+            if ((frame.height, frame.width) if turned else (frame.width, frame.height)) != (clip.width, clip.height):
+                raise RefusedImage("a video whose frames change their size: convert it first")
+            time = max(time + 1, frame.pts) if frame.pts is not None else time + step
+            pixels = frame.to_ndarray(format="rgb24")
+            yield Frame(number, time, frame.duration or step, np.rot90(pixels, frame.rotation // 90 % 4))
+
+
+def write_part(file: Path, frames: Iterable[Frame], clip: Clip, look: VideoFormat) -> int:
+    """Encode frames as one part of a clip; returns how many there were."""
+    av, count = _av(), 0
+    with silent_terminal(), av.open(str(file), "w", format="nut") as container:
+        stream = container.add_stream("libx264", rate=clip.rate)
+        stream.width, stream.height = clip.width + clip.width % 2, clip.height + clip.height % 2
+        context = stream.codec_context
+        context.pix_fmt, context.time_base, stream.time_base = "yuv420p", clip.time_base, clip.time_base
+        context.sample_aspect_ratio = clip.aspect
+        context.thread_count, context.max_b_frames = 1, 0
+        context.flags |= _GLOBAL_HEADER | _BITEXACT
+        context.colorspace = context.color_primaries = context.color_trc = _BT709
+        context.color_range = _LIMITED
+        context.options = {"crf": str(look.quality), "preset": "veryfast"}
+        for frame in frames:
+            container.mux(stream.encode(_encodable(av, frame, clip)))
+            count += 1
+        container.mux(stream.encode(None))
+    return count
+
+
+def join_parts(parts: Sequence[Path], out: Path, clip: Clip, look: VideoFormat) -> None:
+    """Join parts to an MP4 file, with the clip's sound where it is kept. Nothing of them is encoded again."""
+    av = _av()
+    with (
+        silent_terminal(),
+        av.open(str(out), "w", format="mp4", options={"movflags": "+faststart", "fflags": "+bitexact"}) as container,
+    ):
+        with av.open(str(parts[0])) as first:
+            pictures = container.add_stream_from_template(first.streams.video[0])
+            pictures.time_base = clip.time_base
+        sources = [_joined(av, parts, pictures)]
+        opened = None
+        try:
+            if clip.has_sound and look.sound != "drop":
+                opened = av.open(str(clip.file), options=_SAFE)
+                sources.append(_sound(av, opened, container, look.sound))
+            for _, _, packet in heapq.merge(*sources, key=lambda timed: timed[:2]):
+                container.mux(packet)
+        finally:
+            if opened is not None:
+                opened.close()
+
+
+def _encodable(av: Any, frame: Frame, clip: Clip) -> Any:
+    pixels = frame.pixels
+    if clip.width % 2 or clip.height % 2:  # the codec takes even sides
+        pixels = np.pad(pixels, ((0, clip.height % 2), (0, clip.width % 2), (0, 0)), mode="edge")
+    encodable = av.VideoFrame.from_ndarray(np.ascontiguousarray(pixels), format="rgb24")
+    encodable = encodable.reformat(format="yuv420p", dst_colorspace=_BT709, dst_color_range=_LIMITED)
+    encodable.pts, encodable.duration, encodable.time_base = frame.time, frame.duration, clip.time_base
+    return encodable
+
+
+def _joined(av: Any, parts: Sequence[Path], stream: Any) -> Iterator[tuple[float, int, Any]]:
+    for part in parts:
+        with av.open(str(part)) as container:
+            for packet in container.demux(video=0):
+                if packet.dts is not None:
+                    packet.stream = stream
+                    yield float(packet.dts * packet.time_base), 0, packet
+
+
+def _sound(av: Any, source: Any, container: Any, sound: Sound) -> Iterator[tuple[float, int, Any]]:
+    """Packets of the sound: as they are where an MP4 can hold them, else encoded as AAC; silent if asked for."""
+    heard = source.streams.audio[0]
+    if sound == "keep" and heard.codec_context.name in _COPIED:
+        stream = container.add_stream_from_template(heard)
+        return _timed(stream, (packet for packet in source.demux(heard) if packet.dts is not None))
+    stream = container.add_stream("aac", rate=heard.rate)
+    stream.codec_context.layout = heard.layout
+    stream.codec_context.flags |= _BITEXACT
+    return _timed(stream, _encoded(av, source, heard, stream, silent=sound == "mute"))
+
+
+def _encoded(av: Any, source: Any, heard: Any, stream: Any, *, silent: bool) -> Iterator[Any]:
+    resampler = av.AudioResampler(format="fltp", layout=heard.layout, rate=heard.rate)
+    for packet in source.demux(heard):
+        try:
+            frames = packet.decode()
+        except av.FFmpegError:
+            continue
+        for frame in frames:
+            for each in resampler.resample(frame):
+                if silent:
+                    for plane in each.planes:
+                        plane.update(bytes(plane.buffer_size))
+                yield from stream.encode(each)
+    yield from stream.encode(None)
+
+
+def _timed(stream: Any, packets: Iterable[Any]) -> Iterator[tuple[float, int, Any]]:
+    for packet in packets:
+        packet.stream = stream
+        yield float((packet.dts or 0) * packet.time_base), 1, packet
+
+
+def _decoded(container: Any, damaged: list[float]) -> Iterator[Any]:
+    """Frames of the first video stream; the seconds of what cannot be decoded go to `damaged`."""
+    av, stream = _av(), container.streams.video[0]
+    stream.thread_type = "AUTO"
+    packets = container.demux(stream)
+    while True:
+        try:
+            packet = next(packets)
+        except StopIteration:
+            return
+        except av.FFmpegError:
+            damaged.append(damaged[-1] if damaged else 0.0)
+            return
+        try:
+            frames = packet.decode()
+        except av.FFmpegError:
+            damaged.append(float((packet.pts or 0) * (packet.time_base or 0)))
+            continue
+        for frame in frames:
+            if frame.is_corrupt:
+                damaged.append(float(frame.time or 0))
+            yield frame
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[Any]:
+    av = _av()
+    try:
+        with silent_terminal(), av.open(str(file), options=_SAFE) as container:
+            yield container
+    except av.FFmpegError:
+        raise RefusedImage("damaged, or not a video in a format that is read") from None
+
+
+def _av() -> Any:
+    try:
+        return importlib.import_module("av")
+    except ImportError:
+        raise MissingExtraError("PyAV", "video") from None

@@ -1,0 +1,190 @@
+"""What `protect` and `recover` may be asked for, checked before anything is read, computed or made on disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from veilkit.configs import parse_settings
+from veilkit.errors import DataError, KeyFileError, UsageError
+from veilkit.options import Options, check_model_file, option
+
+if TYPE_CHECKING:
+    from veilkit.media.reading import Limits
+    from veilkit.media.shape import Shape
+    from veilkit.methods.base import Method
+
+_MEGABYTE = 2**20
+LABELS = "auto, none, folder, market, pattern:REGEX or csv:FILE"
+
+
+@dataclass(frozen=True)
+class ProtectOptions(Options):
+    """One run of `protect`.
+
+    method: a name of the table of methods, with `preset`, `settings` and `model`, or a configured method of one's
+    own.
+    """
+
+    source: str | Path = option(
+        MISSING, "Folder of pictures, nested as it likes; never changed.", kind=Path, positional=True, metavar="SRC"
+    )
+    destination: str | Path = option(
+        MISSING, "Folder for the release: new, empty, or to resume.", kind=Path, positional=True, metavar="DST"
+    )
+    method: str | Method[Any] = option(MISSING, "How to protect: see `veilkit methods list`.")
+    model: str | Path | None = option(None, "The file that `veilkit fit` wrote, for methods that learn.", kind=Path)
+    preset: str | None = option(None, "A named configuration: see `veilkit methods show`.")
+    settings: Mapping[str, object] | None = option(
+        None, "One setting of the method; may be repeated.", flag="--set", metavar="KEY=VALUE", many=True,
+        read=parse_settings,
+    )  # fmt: skip
+    key: str | Path | None = option(None, "Key file, made if absent.", kind=Path, shown="DST.private/key")
+    seed: int | None = option(None, "A public seed instead of a key, for research only.", kind=int)
+    workers: int = option(
+        0, "Worker processes; 0 works in this one.", kind=int, least=-1, unasked=-1, shown="one per core"
+    )
+    names: Literal["pseudonyms", "keep", "kept"] = option(
+        "pseudonyms",
+        "Names in the release: keyed pseudonyms, or the pictures' own.",
+        choices=("pseudonyms", "keep"),
+        also=("kept",),
+    )
+    labels: str = option("auto", f"Who is in a picture: {LABELS}.")
+    image_format: Literal["png", "jpeg"] = option(
+        "png", "Format of the release.", flag="--format", choices=("png", "jpeg")
+    )
+    max_pixels: int = option(50_000_000, "Larger pictures are refused.", kind=int, least=1)
+    max_side: int = option(32_767, "Pictures with a longer side are refused.", kind=int, least=1)
+    max_aspect: int = option(100, "Pictures are refused whose one side is more times the other.", kind=int, least=1)
+    max_seconds: int = option(
+        1_800, "Processor time for a picture in a worker process; then it is refused.", kind=int, least=1
+    )
+    max_memory: int | None = option(
+        None, "Megabytes of a worker process.", kind=int, least=1_024, shown="80 % of the machine's memory"
+    )
+    size: str | None = option(
+        None, "One size in pixels for all pictures, with black bars where needed.", metavar="WxH"
+    )
+    stretch: bool = option(False, "With --size: no bars; proportions are lost.", kind=bool)
+    pad_files: bool = option(
+        False, "PNG without compression: a file's size tells its pixels' number alone.", kind=bool
+    )
+    seal_to: Sequence[str | Path] = option(
+        (), "Also seal originals to an age recipient (age1..., or a file of them), in DST.sealed; may be repeated.",
+        metavar="RECIPIENT", many=True,
+    )  # fmt: skip
+
+    def check(self) -> ProtectOptions:
+        """Raise for a folder, name or value that is wrong; the method's own settings are checked when it is made."""
+        from veilkit.datasets.labels import labeller
+        from veilkit.pipeline.places import find_places
+
+        find_places(Path(self.source), Path(self.destination), self.key, self.seed, sealing=bool(self.seal_to))
+        self._check_method()
+        super().check()
+        labeller(self.labels, Path(self.source))
+        if self.image_format != "png" and self.pad_files:
+            raise UsageError("only PNG files can be made alike in size: leave that out, or choose png")
+        if self.size is not None or self.stretch:
+            _ = self.shape
+        if self.seal_to:
+            from veilkit.pipeline.identities import read_recipients
+
+            if isinstance(self.seal_to, str | Path):
+                raise UsageError("seal_to is a list of recipients or files: give [recipient], not one alone")
+            read_recipients(self.seal_to)
+        return self
+
+    def _check_method(self) -> None:
+        from veilkit.methods import METHODS
+
+        if not isinstance(self.method, str):
+            if self.preset is not None or self.settings or self.model is not None:
+                raise UsageError(
+                    "preset, settings and model go with a method's name; configure your own method before"
+                )
+        elif self.method not in METHODS:
+            METHODS[self.method]  # raises, and names the nearest
+        check_model_file(self.model)
+
+    @property
+    def processes(self) -> int:
+        """Worker processes; 0 for none."""
+        return self.workers if self.workers >= 0 else len(os.sched_getaffinity(0))
+
+    @property
+    def kept_names(self) -> bool:
+        """Whether pictures keep their own names."""
+        return self.names != "pseudonyms"
+
+    @property
+    def limits(self) -> Limits:
+        """What is read, and what may be spent on it."""
+        from veilkit.media.reading import Limits
+
+        memory = None if self.max_memory is None else self.max_memory * _MEGABYTE
+        return Limits(
+            pixels=self.max_pixels,
+            side=self.max_side,
+            aspect=self.max_aspect,
+            seconds=self.max_seconds,
+            memory=memory,
+        )
+
+    @property
+    def shape(self) -> Shape:
+        """The size that pictures, and the files they are in, have in common."""
+        from veilkit.media.shape import Shape
+
+        return Shape.parse(self.size, stretch=self.stretch, even_files=self.pad_files)
+
+
+@dataclass(frozen=True)
+class RecoverOptions(Options):
+    """One run of `recover`: by an identity, for sealed originals, or by the decoder that a method has learned."""
+
+    protected: str | Path = option(MISSING, "The release, as `veilkit protect` wrote it.", kind=Path, positional=True)
+    destination: str | Path = option(
+        MISSING, "Folder for the originals; nothing is overwritten.", kind=Path, positional=True, metavar="DST"
+    )
+    identity: str | Path | None = option(
+        None, "Secret key of a recipient: see `veilkit keygen`.", kind=Path, metavar="KEYFILE"
+    )
+    model: str | Path | None = option(
+        None,
+        "In place of a key: the decoder that `veilkit fit` wrote beside the model.",
+        kind=Path,
+        metavar="DECODER",
+    )
+    sealed: str | Path | None = option(None, "Folder of the sealed originals.", kind=Path, shown="PROTECTED.sealed")
+    only: Sequence[str] = option(
+        (), "Restore these only: a name in the release or, where its private folder is at hand, an original's path "
+        "or a pattern such as 'patient 003/*'; may be repeated.",
+        metavar="NAME", many=True,
+    )  # fmt: skip
+    log: str | Path | None = option(
+        None, "Where every access is noted, as JSON lines.", kind=Path, shown="DST.access.jsonl"
+    )
+    key: str | Path | None = option(
+        None, "The release's key: refuse sealed files that were not made under it.", kind=Path
+    )
+
+    def check(self) -> RecoverOptions:
+        """Raise for what is missing, or does not go together."""
+        if (self.identity is None) == (self.model is None):
+            raise UsageError(
+                "expected either an identity (--identity), for sealed originals, or a decoder (--model), for a "
+                f"method that learned one, but got {'neither' if self.identity is None else 'both'}"
+            )
+        if self.model is not None and (self.sealed is not None or self.key is not None):
+            raise UsageError("sealed and key belong to sealed originals: leave them out with a model")
+        if not Path(self.protected).is_dir():
+            raise DataError(f"expected a release, but {self.protected} is not a folder")
+        check_model_file(self.model)
+        if self.identity is not None and not Path(self.identity).exists():
+            raise KeyFileError(f"there is no file {self.identity}: expected one with age keys, one a line")
+        return self

@@ -1,0 +1,142 @@
+"""A run of `protect`: scan, group, work, record, and write the manifest last."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from veilkit.errors import DestinationError, UsageError
+from veilkit.key import Key, read_or_create_key
+from veilkit.media.shape import Shape
+from veilkit.methods import Item, Method, Synthesiser, bind
+from veilkit.methods.in_memory import configured
+from veilkit.pipeline.engines.local import LocalEngine
+from veilkit.pipeline.enrolment import enrol
+from veilkit.pipeline.ledger import Entry, Ledger
+from veilkit.pipeline.manifest import MANIFEST
+from veilkit.pipeline.naming import Names
+from veilkit.pipeline.options import ProtectOptions
+from veilkit.pipeline.places import Places, find_places
+from veilkit.pipeline.protect import Outcome
+from veilkit.pipeline.release import Wanted, close_release, open_release
+from veilkit.pipeline.sealed import close_sealed, open_sealed, recipients_for
+from veilkit.pipeline.synthesis import grouped_tasks
+from veilkit.pipeline.work import Job, Task, item_name
+from veilkit.progress import Progress
+
+
+def run_protect(options: ProtectOptions) -> Outcome:
+    """Make the release that the options ask for, which have been checked; `protect` says how."""
+    chosen = _method(options)
+    chosen.check()
+    recipients = recipients_for(chosen, options.seal_to)
+    places = find_places(
+        Path(options.source), Path(options.destination), options.key, options.seed, sealing=bool(recipients)
+    )
+    shape = _shape(options.shape, chosen)
+    secret, new_key = _secret(places, options.seed)
+    names: Names = "kept" if options.kept_names else "pseudonyms"
+    wanted = Wanted(chosen, options.image_format, names, options.labels, recipients, shape)
+    try:
+        with Ledger(places.ledger_file(secret)) as ledger, open_release(wanted, places, ledger, secret):
+            sealed = open_sealed(places.sealed, ledger, recipients)
+            passed_over = enrol(wanted, places, ledger, secret)
+            (places.destination / MANIFEST).unlink(missing_ok=True)  # it stands only in a finished release
+            job = Job(
+                chosen, secret.randomness, places.source, places.destination, places.scratch,
+                options.image_format, options.limits, sealed, shape,
+            )  # fmt: skip
+            _work(job, ledger, options.processes)
+            if sealed is not None:
+                close_sealed(sealed, ledger)
+            close_release(wanted, places, ledger, secret)
+            refused = Counter(reason.partition(":")[0] for _, reason in ledger.refusals())
+            refusals = ledger.file.with_suffix(".refused.csv")
+            ledger.write_refusals(refusals) if refused else refusals.unlink(missing_ok=True)
+            told, told_list = ledger.told(), ledger.file.with_suffix(".told.csv")
+            ledger.write_told(told_list) if told else told_list.unlink(missing_ok=True)
+            faces, faces_list = ledger.faces(), ledger.file.with_suffix(".faces.csv")
+            ledger.write_faces(faces_list) if faces else faces_list.unlink(missing_ok=True)
+            return Outcome(
+                places.destination,
+                places.key_file,
+                new_key,
+                ledger.file,
+                ledger.count("done"),
+                passed_over,
+                ledger.gone(),
+                dict(refused.most_common()),
+                refusals if refused else None,
+                isinstance(chosen, Synthesiser),
+                ledger.missed(),
+                sealed.folder if sealed else None,
+                len(recipients),
+                told,
+                told_list if told else None,
+                faces,
+                faces_list if faces else None,
+            )
+    except OSError as error:
+        raise DestinationError(f"the run cannot go on: {error.strerror}") from None
+    except sqlite3.DatabaseError as error:
+        raise DestinationError(f"the ledger in {places.private} cannot be written: {error}") from None
+
+
+def _method(options: ProtectOptions) -> Method[Any]:
+    if not isinstance(options.method, str):
+        return options.method
+    return configured(options.method, options.preset, options.settings, options.model)
+
+
+def _shape(shape: Shape, method: Method[Any]) -> Shape:
+    """The shape, unless it does not go with the method."""
+    if shape.size is not None and isinstance(method, Synthesiser):
+        raise UsageError(f"{method.name} makes pictures of one size anyway: leave the size out")
+    return shape
+
+
+def _secret(places: Places, seed: int | None) -> tuple[Key, bool]:
+    if seed is not None:
+        return Key.from_seed(seed), False
+    assert places.key_file is not None
+    return read_or_create_key(places.key_file)
+
+
+def _work(job: Job, ledger: Ledger, workers: int) -> None:
+    with LocalEngine(job, workers) as engine:
+        if isinstance(job.method, Synthesiser):
+            with Progress(ledger.count(), "synthesising") as progress:
+                engine.run(grouped_tasks(ledger), _recorder(ledger, progress))
+            return
+        if job.method.mixes:
+            checks = (Task((entry,), check=True) for entry in ledger.entries())
+            with Progress(ledger.count(), "checking") as progress:
+                engine.run(checks, _recorder(ledger, progress))
+        with Progress(ledger.count(), "protecting") as progress:
+            engine.run(_tasks(job, ledger, progress), _recorder(ledger, progress))
+
+
+def _recorder(ledger: Ledger, progress: Progress) -> Callable[[tuple[Entry, ...]], None]:
+    def record(entries: tuple[Entry, ...]) -> None:
+        changed = ledger.record(entries)
+        progress.advance(len(entries), kept=len(entries) - changed)
+
+    return record
+
+
+def _tasks(job: Job, ledger: Ledger, progress: Progress) -> Iterator[Task]:
+    """Pictures in the order of their names in the release, as many as the method likes, or groups that it mixes."""
+    if not job.method.mixes:
+        waiting = ledger.entries()
+        while some := tuple(islice(waiting, job.method.at_once)):
+            yield Task(some, apart=True)
+        return
+    entries = [entry for entry in ledger.entries() if entry.reason is None]
+    progress.advance(ledger.count() - len(entries))
+    items = [Item(item_name(entry.source, entry.source_sha256 or ""), entry.identity) for entry in entries]
+    for group in job.method.groups(items, rng=bind(job.randomness, job.method)):
+        yield Task(tuple(entries[index] for index in group))
