@@ -59,6 +59,8 @@ def run_protect(options: ProtectOptions) -> Outcome:
             ledger.write_refusals(refusals) if refused else refusals.unlink(missing_ok=True)
             told, told_list = ledger.told(), ledger.file.with_suffix(".told.csv")
             ledger.write_told(told_list) if told else told_list.unlink(missing_ok=True)
+            faces, faces_list = ledger.faces(), ledger.file.with_suffix(".faces.csv")
+            ledger.write_faces(faces_list) if faces else faces_list.unlink(missing_ok=True)
             return Outcome(
                 places.destination,
                 places.key_file,
@@ -75,7 +77,8 @@ def run_protect(options: ProtectOptions) -> Outcome:
                 len(recipients),
                 told,
                 told_list if told else None,
-                ledger.faces(),
+                faces,
+                faces_list if faces else None,
             )
     except OSError as error:
         raise DestinationError(f"the run cannot go on: {error.strerror}") from None
