@@ -67,3 +67,37 @@ def test_the_docs_list_all_methods() -> None:
     assert page.read_text() == listed.stdout, "write it anew: veilkit methods list --markdown > docs/methods.md"
     for name in METHODS:
         assert f"| `{name}` |" in listed.stdout
+
+
+def questions() -> list[tuple[str, list[str], list[str]]]:
+    """What architecture.md asks: the question, the files that answer it, and what must be found in each of them."""
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = text.partition("## Ten questions")[2].partition("\n## ")[0]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split(" | ")] for line in table.splitlines() if line.startswith("|")
+    ]
+    return [(row[0], re.findall(r"\]\(([^)]+)\)", row[1]), re.findall(r"`([^`]+)`", row[2])) for row in rows[2:]]
+
+
+def test_a_newcomer_asks_ten_questions() -> None:
+    assert len(questions()) == 10
+    assert all(links and len(names) == len(links) for _, links, names in questions())
+
+
+@pytest.mark.parametrize(("question", "links", "names"), questions(), ids=[row[0] for row in questions()])
+def test_the_answers_hold_what_they_name(question: str, links: list[str], names: list[str]) -> None:
+    for link, name in zip(links, names, strict=True):
+        file = ROOT / "docs" / link
+        assert file.is_file(), f"{question} {link}"
+        assert re.search(rf"(?<!\w){re.escape(name)}", file.read_text(encoding="utf-8")), f"{name} is not in {link}"
+
+
+def test_the_tree_in_the_architecture_is_the_one_that_stands() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    package = ROOT / "src" / "veilkit"
+    listed = set(re.findall(r"^      (\w+)/ ", text, re.M))
+    assert listed == {path.parent.name for path in package.glob("*/__init__.py")}
+    systems = text.partition("\n      methods/ ")[2].partition("\n      attacks/ ")[0]
+    assert set(re.findall(r"(\w+)/ ", systems)) == {
+        path.parent.name for path in (package / "methods").glob("*/__init__.py")
+    }

@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 
 import veilkit.attacks
+import veilkit.methods
 
 GUIDES = Path(__file__).parents[2] / "docs" / "extend"
 
@@ -24,12 +25,21 @@ def guide_code(page: str) -> tuple[str, str]:
 
 def guide_attack(folder: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The module of add-an-attack.md, imported by the name that it has in the package; its file is in `folder`."""
-    file, code = guide_code("add-an-attack.md")
-    package, module = file.removesuffix(".py").rsplit("/", 1)
-    assert package == "veilkit/attacks"
+    return _imported("add-an-attack.md", veilkit.attacks, folder, monkeypatch)
+
+
+def guide_method(folder: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The module of add-a-method.md, likewise."""
+    return _imported("add-a-method.md", veilkit.methods, folder, monkeypatch)
+
+
+def _imported(page: str, package: ModuleType, folder: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    file, code = guide_code(page)
+    place, module = file.removesuffix(".py").rsplit("/", 1)
+    assert place.replace("/", ".") == package.__name__
     (folder / f"{module}.py").write_text(code)
-    monkeypatch.setattr(veilkit.attacks, "__path__", [*veilkit.attacks.__path__, str(folder)])
-    found = importlib.import_module(f"{veilkit.attacks.__name__}.{module}")
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
+    found = importlib.import_module(f"{package.__name__}.{module}")
     del sys.modules[found.__name__]
     monkeypatch.setitem(sys.modules, found.__name__, found)  # the next test writes it anew
     return found
