@@ -29,7 +29,7 @@ from studies.comparison.spec_text import spec_text
 from studies.comparison.study import STUDY, named_judge
 from veilkit.audit.cells.budget import seconds_of
 from veilkit.audit.inputs.spec import AuditSpec, DatasetSpec, ExpertSpec, ReleaseSpec
-from veilkit.methods import METHODS
+from veilkit.methods import METHODS, Learns
 
 CONFIG = STUDY.published
 EXPERT = ROOT / "models" / "cuhk03_mobilenetv2.safetensors"
@@ -51,7 +51,7 @@ def releases(comparison: Path, models: Models) -> tuple[list[ReleaseSpec], list[
         if not folder.is_dir():
             absent.append(name)
             continue
-        learns = METHODS[entry.method].learns
+        learns = issubclass(METHODS[entry.method], Learns)
         own = models.beside(entry.method, "expert") if entry.own else None
         found.append(
             ReleaseSpec(

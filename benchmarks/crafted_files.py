@@ -100,7 +100,8 @@ def main() -> None:
     }
     record(
         id="crafted-tracebacks",
-        claim="Crafted models, lists of hashes, manifests and specs that end in neither a result nor a clear error",
+        claim="Crafted models, lists of hashes, manifests and specs that end in anything but a result or a "
+        "clear error",
         figure=len(tally.tracebacks), bar="== 0", unit="files", **facts,
     )  # fmt: skip
     record(

@@ -24,7 +24,7 @@ from PIL import Image
 from claims import record
 from process import run
 from veilkit.synthetic.faces import generate_faces
-from veilkit.training.generated_faces import GeneratedFaces, load_generated_faces
+from veilkit.training.face_examples import GeneratedFaces, load_generated_faces
 
 COMMAND = "python benchmarks/deface_folder.py"
 PEOPLE, IMAGES, TOGETHER, SIZE, SEED = 16, 3, 4, 160, 5

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from claims import record
 from pictures import write_folder
-from veilkit.methods import METHODS
+from veilkit.methods import METHODS, Learns
 from veilkit.methods.expert_guided.method import ExpertBound
 from veilkit.pipeline.protect import protect
 
@@ -72,7 +72,7 @@ def changed_by_key(source: Path, work: Path, method: str) -> float:
 def quick_methods() -> list[str]:
     """Methods that need neither a model nor an expert, of which some thousand pictures are done in seconds."""
     return [
-        name for name, method in METHODS.items() if not method.learns and not issubclass(method, ExpertBound)
+        name for name, method in METHODS.items() if not issubclass(method, Learns | ExpertBound)
     ]  # fmt: skip
 
 

@@ -97,7 +97,7 @@ def measured(method: FaceMethod[Any], some: Sequence[Group]) -> dict[str, Any]:
         release = method.protect(batch, rng=Randomness.from_seed(SEED))
         assert release.images is not None
         assert release.reports is not None
-        told = release.reports[0]["faces"]
+        told = release.reports[0].details["faces"]
         outcomes = [_outcome(truth, told) for truth in group.truths]
         changed = [_changed(group.picture, release.images[0], truth) for truth in group.truths]
         counts["faces"] += len(group.truths)

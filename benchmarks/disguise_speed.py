@@ -87,7 +87,7 @@ def run(method: FaceMethod[Any], some: Sequence[Group]) -> tuple[float, int]:
         batch = ImageBatch(group.picture[None], (f"group {number}",))
         release = method.protect(batch, rng=Randomness.from_seed(SEED))
         assert release.reports is not None
-        faces += sum("hidden" not in face["outcome"] for face in release.reports[0]["faces"])
+        faces += sum("hidden" not in face["outcome"] for face in release.reports[0].details["faces"])
     return time.process_time() - begun, faces
 
 

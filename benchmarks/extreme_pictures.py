@@ -2,8 +2,11 @@
 
     python benchmarks/extreme_pictures.py
 
-Each method protects a folder with both and four ordinary pictures, by the command. The two must be refused or done.
-Time and memory are those of the whole command.
+Each method protects a folder with both and four ordinary pictures, by the command. The two must be refused or done,
+and the ordinary ones done. Memory is that of all processes of the command; so is time, which is that of processors,
+since a clock tells how busy the machine is as well. There are no worker processes, which could be ended: what is not
+refused by its header is worked on to the end. Left out is fro, which protects by pictures of its own and reads
+none of the folder's.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from claims import ROOT, record
@@ -21,6 +25,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.pipeline.test_limits import flat
 
+ORDINARY, SHAPES = 4, ((16, 100_000), (1, 50_000_000))
 REFUSED = 3  # exit code of a run in which pictures were refused
 MODELS = ROOT / "models"
 SETTINGS: dict[str, tuple[str, ...]] = {
@@ -37,14 +42,28 @@ SETTINGS: dict[str, tuple[str, ...]] = {
 
 def protect(method: str, folder: Path) -> Finished:
     source = folder / "source"
-    write_folder(source, 4, people=2, height=64, width=32)
+    write_folder(source, ORDINARY, people=2, height=64, width=32)
     person = next(path for path in sorted(source.iterdir()) if path.is_dir())
-    for width, height in ((16, 100_000), (1, 50_000_000)):
+    for width, height in SHAPES:
         (person / f"{width}.png").write_bytes(flat(width, height))
     return run(
-        "protect", source, folder / "release", "--method", method, *SETTINGS[method], "--workers", "2",
+        "protect", source, folder / "release", "--method", method, *SETTINGS[method], "--workers", "0",
         watch_memory=True,
     )  # fmt: skip
+
+
+def tried(method: str) -> tuple[Finished, int]:
+    """How the command ended, and how many pictures it released."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = protect(method, Path(folder))
+        return done, len(list((Path(folder) / "release").rglob("*.png")))
+
+
+def accounted(done: Finished, released: int) -> bool:
+    """Whether every picture was done, or those two, and only those, were refused."""
+    if done.code == REFUSED:
+        return released == ORDINARY and f"{len(SHAPES)} picture too long" in " ".join(done.output.split())
+    return done.code == 0 and released == ORDINARY + len(SHAPES)
 
 
 def main() -> None:
@@ -52,24 +71,25 @@ def main() -> None:
     parser.add_argument(
         "--only", nargs="*", default=sorted(SETTINGS), help="methods to try; nothing is recorded then"
     )
-    chosen = parser.parse_args().only
+    parser.add_argument("--together", type=int, default=1, help="commands that run at the same time")
+    arguments = parser.parse_args()
     unaccounted, slowest, largest = 0, 0.0, 0.0
-    for method in chosen:
-        with tempfile.TemporaryDirectory() as folder:
-            done = protect(method, Path(folder))
-            released = len(list((Path(folder) / "release").rglob("*.png")))
-        refused = done.output.count("picture too long")
-        accounted = (done.code == 3 and "2 picture too long" in " ".join(done.output.split())) or refused >= 1
-        print(f"{method:12} exit {done.code}, {released} released, {done.seconds:.1f} s, {done.megabytes:.0f} MB")
-        if not accounted or "Traceback" in done.output:
-            unaccounted += 1
-            print(done.output)
-        slowest, largest = max(slowest, done.seconds), max(largest, done.megabytes)
-    if chosen != sorted(SETTINGS):
+    with ThreadPoolExecutor(arguments.together) as pool:
+        for method, (done, released) in zip(arguments.only, pool.map(tried, arguments.only), strict=True):
+            print(
+                f"{method:12} exit {done.code}, {released} released, {done.processors:.1f} s of processors, "
+                f"{done.seconds:.1f} s by the clock, {done.megabytes:.0f} MB",
+                flush=True,
+            )
+            if not accounted(done, released) or "Traceback" in done.output:
+                unaccounted += 1
+                print(done.output)
+            slowest, largest = max(slowest, done.processors), max(largest, done.megabytes)
+    if arguments.only != sorted(SETTINGS):
         return
     facts = {
         "data": "two PNG files of 16x100,000 and 1x50,000,000 pixels beside generated people",
-        "scale": f"{len(SETTINGS)} methods, 2 workers",
+        "scale": f"{len(SETTINGS)} methods, without worker processes",
         "seed": None,
         "command": "python benchmarks/extreme_pictures.py",
     }
@@ -78,8 +98,8 @@ def main() -> None:
         figure=unaccounted, bar="== 0", unit="methods", **facts,
     )  # fmt: skip
     record(
-        id="extreme-seconds", claim="Longest time of the whole command with such pictures", figure=round(slowest, 1),
-        bar="<= 30", unit="s", **facts,
+        id="extreme-seconds", claim="Longest processor time of the whole command with such pictures",
+        figure=round(slowest, 1), bar="<= 30", unit="s", **facts,
     )  # fmt: skip
     record(
         id="extreme-memory", claim="Largest memory of the whole command with such pictures", figure=round(largest),

@@ -27,12 +27,11 @@ from veilkit.experts.alignment import CHIP, moved, warp
 from veilkit.experts.dlib_identity import DlibIdentity
 from veilkit.experts.dlib_models import IDENTITY, dlib_model, import_dlib
 from veilkit.experts.face_attributes import FaceAttributePredictor, load_packaged
-from veilkit.experts.weights_folder import DATA
+from veilkit.experts.weights_files import DATA
 from veilkit.networks.face_attributes import HEADS
 from veilkit.synthetic.faces import generate_faces
 from veilkit.training.face_attributes import crops, plain_matrix, turned_gaze
-from veilkit.training.face_examples import FaceExamples, generated_examples
-from veilkit.training.generated_faces import load_generated_faces
+from veilkit.training.face_examples import FaceExamples, generated_examples, load_generated_faces
 from veilkit.training.pixels import read_pixels
 from veilkit.types import Split
 

@@ -10,8 +10,8 @@ import numpy as np
 from PIL import Image
 
 from claims import ROOT, record
+from sheets import forty_people
 from veilkit.synthetic.people import generate_people
-from veilkit.synthetic.people.sheet import forty_people
 
 IDENTITIES, IMAGES, CAMERAS, SEED = 400, 4, 2, 7
 PICTURE = ROOT / "docs" / "images" / "people.png"

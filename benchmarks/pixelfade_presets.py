@@ -96,8 +96,8 @@ def child(way: str) -> dict[str, Any]:
     assert made.reports is not None
     return {
         "seconds": spent / count,
-        "steps": sum(report["steps"] for report in made.reports) / count,
-        "held": sum(bool(report["held"]) for report in made.reports) / count,
+        "steps": sum(report.details["steps"] for report in made.reports) / count,
+        "held": sum(bool(report.within_limit) for report in made.reports) / count,
     }
 
 

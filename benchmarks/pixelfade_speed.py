@@ -29,9 +29,9 @@ from torch import Tensor
 
 from claims import record
 from veilkit.experts.torch_embedder import TorchEmbedder
-from veilkit.methods.expert_guided.feature_loss import Authorised
+from veilkit.methods.expert_guided.feature_loss import AuthorisedExpert
 from veilkit.methods.expert_guided.pixel_space import Space
-from veilkit.methods.expert_guided.scheduler import run_courses
+from veilkit.methods.expert_guided.scheduler import optimise_side_by_side
 from veilkit.methods.pixelfade.algorithm1 import fade
 from veilkit.methods.pixelfade.config import RELEASED, PixelFadeConfig
 from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig, save_reid
@@ -204,7 +204,7 @@ class Work:
         with tempfile.TemporaryDirectory() as folder:
             save_reid(Path(folder) / "expert.safetensors", self.network)
             self.expert = TorchEmbedder.load(Path(folder) / "expert.safetensors")
-        self.authorised = Authorised(self.expert, setting.slots)
+        self.authorised = AuthorisedExpert(self.expert, setting.slots)
 
     def _size(self, index: int) -> tuple[int, int]:
         height, width = self.setting.size
@@ -231,14 +231,16 @@ class Work:
 
     def _ours(self, config: PixelFadeConfig) -> list[float]:
         limit, space, lanes = config.threshold * self.expert.dim, Space.of_expert(self.expert), self.authorised.lanes
-        courses = (
+        optimisations = (
             (
                 index % len(lanes),
                 fade(image, limit=limit, space=space, config=config, rng=self.rng.child("picture", item)),
             )
             for index, (image, item) in enumerate(zip(self.images, self.items, strict=True))
         )
-        return [made.report["feature_distance"] for made in run_courses(courses, self.authorised)]
+        return [
+            made.report.details["feature_distance"] for made in optimise_side_by_side(optimisations, self.authorised)
+        ]
 
 
 def plain_loop(

@@ -20,12 +20,16 @@ _GLANCE = 0.01  # seconds at most between looks at what a run has done, before i
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How a command ended, what it wrote, its wall-clock time and the peak memory of its processes."""
+    """How a command ended, what it wrote, its wall-clock time, and of its processes the peak memory and the time.
+
+    processors: seconds of all of them together, which do not depend on what else the machine does.
+    """
 
     code: int
     output: str
     seconds: float
     megabytes: float
+    processors: float = 0.0
 
 
 def command(*arguments: str | Path) -> list[str]:
@@ -33,20 +37,27 @@ def command(*arguments: str | Path) -> list[str]:
 
 
 def run(*arguments: str | Path, watch_memory: bool = False, **environment: str) -> Finished:
-    """Run `veilkit ARGUMENTS` to its end, with more variables in its environment."""
+    """Run `veilkit ARGUMENTS` to its end, with more variables in its environment.
+
+    watch_memory: look again and again how much memory and processor time it and all below it take.
+    """
     with tempfile.TemporaryFile() as log:
         begun = time.perf_counter()
         child = subprocess.Popen(
             command(*arguments), stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, **environment}
         )
-        peak = 0.0
+        peak, spent = 0.0, dict[int, float]()
         while watch_memory and child.poll() is None:
-            peak = max(peak, tree_megabytes(child.pid))
-            time.sleep(_POLL)
+            looked = time.thread_time()
+            family = tree(child.pid)
+            peak = max(peak, sum(map(_kilobytes, family)) / 1024)
+            for pid in family:
+                spent[pid] = max(_processor_seconds(pid), spent.get(pid, 0.0))
+            time.sleep(max(_POLL, 3 * (time.thread_time() - looked)))  # to look must not be most of the work
         code = child.wait()
         seconds = time.perf_counter() - begun
         log.seek(0)
-        return Finished(code, log.read().decode("utf-8", "replace"), seconds, peak)
+        return Finished(code, log.read().decode("utf-8", "replace"), seconds, peak, sum(spent.values()))
 
 
 def run_and_kill(
@@ -71,11 +82,6 @@ def run_and_kill(
     return time.perf_counter() - begun
 
 
-def tree_megabytes(root: int) -> float:
-    """Memory of a process and all below it: proportional set size, which counts shared pages once."""
-    return sum(_kilobytes(pid) for pid in tree(root)) / 1024
-
-
 def tree(root: int) -> list[int]:
     """A process and all below it."""
     children: dict[int, list[int]] = {}
@@ -91,8 +97,17 @@ def tree(root: int) -> list[int]:
 
 
 def _kilobytes(pid: int) -> int:
+    """Proportional set size, which counts pages that several processes share once among them."""
     with suppress(OSError):
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):
                 return int(line.split()[1])
     return 0
+
+
+def _processor_seconds(pid: int) -> float:
+    """Of this process alone, without its children."""
+    with suppress(OSError, IndexError):
+        user, system = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+    return 0.0

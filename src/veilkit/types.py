@@ -118,12 +118,31 @@ class Guarantee:
 
 
 @dataclass(frozen=True, slots=True)
+class PictureReport:
+    """What the owner of a picture may know of how it was protected; no adversary sees it.
+
+    notes: sentences for the owner, which are counted over all pictures. within_limit: whether the method kept to the
+    limit that it sets itself; None where it sets none. details: all else, as JSON values.
+    """
+
+    notes: tuple[str, ...] = ()
+    within_limit: bool | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """As the private ledger keeps it, under the names that ledgers have had from the first version on."""
+        limit = {} if self.within_limit is None else {"held": self.within_limit}
+        notes = {"told": list(self.notes)} if self.notes else {}
+        return {**self.details, **limit, **notes}
+
+
+@dataclass(frozen=True, slots=True)
 class Release:
     """Exactly what an adversary sees: images or features, never both absent.
 
     images: float32 NCHW in [0, 1]. features: float32 (N, D). source_index: for each output the position of its
     source in the batch that was protected, or None when no output belongs to one source (unpaired). reports: for
-    each output what its owner may know of how it was made, as JSON values; the one part that no adversary sees.
+    each output what its owner may know of how it was made.
     """
 
     images: Tensor | None = None
@@ -131,7 +150,7 @@ class Release:
     source_index: tuple[int, ...] | None = None
     soft_labels: Tensor | None = None
     guarantee: Guarantee | None = None
-    reports: tuple[Mapping[str, Any], ...] | None = None
+    reports: tuple[PictureReport, ...] | None = None
 
     def __post_init__(self) -> None:
         released = [part for part in (self.images, self.features) if part is not None]

@@ -40,8 +40,8 @@ from veilkit.experts import load_expert
 from veilkit.experts.names import SUFFIXES
 from veilkit.media.reading import Limits
 from veilkit.media.writing import write_atomically
-from veilkit.methods import METHODS
-from veilkit.methods.expert_guided.calibration import spread_of_split
+from veilkit.methods import METHODS, Learns
+from veilkit.methods.expert_guided.method import spread_of_split
 from veilkit.methods.fro.method import Fro
 from veilkit.progress import Progress
 from veilkit.rng import Randomness
@@ -187,7 +187,7 @@ class ComparisonRows:
         settings: dict[str, Any] = dict(entry.settings)
         if entry.bound:
             settings |= {"expert": self.judges.expert, "spread": self._spread}
-        learns = METHODS[method].learns
+        learns = issubclass(METHODS[method], Learns)
         own = str(self.models.beside(method, "expert")) if entry.own else None
         return MethodSpec(
             name=name, method=method, preset=entry.preset, settings=settings, dataset=entry.data,

@@ -9,7 +9,7 @@ from pathlib import Path
 from studies.comparison.plan import ENTRIES, Entry
 from veilkit.errors import CheckpointError, UsageError
 from veilkit.lookup import unknown_name
-from veilkit.methods import METHODS
+from veilkit.methods import METHODS, Learns
 
 DEFAULTS: Mapping[str, str] = {
     "privacyreid": "cuhk03_privacyreid.safetensors",
@@ -56,7 +56,7 @@ class Models:
     def lacking(self, entry: Entry) -> str:
         """What a row needs that is not there, and how to get it; or nothing."""
         method = entry.method
-        if not METHODS[method].learns:
+        if not issubclass(METHODS[method], Learns):
             return ""
         if self.file(method) is None:
             return (
@@ -73,7 +73,7 @@ class Models:
         """Open the models of these rows: one that does not open is told before hours of work."""
         for name in names:
             entry = ENTRIES[name]
-            if METHODS[entry.method].learns and not self.lacking(entry):
+            if issubclass(METHODS[entry.method], Learns) and not self.lacking(entry):
                 model = self.file(entry.method)
                 assert model is not None
                 METHODS[entry.method].load(model)

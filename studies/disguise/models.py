@@ -17,8 +17,7 @@ from veilkit.errors import ConfigError
 from veilkit.experts import Embedder
 from veilkit.experts.base import ExpertInfo
 from veilkit.experts.faces import FACE_EMBEDDERS
-from veilkit.experts.supervisors import load_identity
-from veilkit.experts.viewed import Viewed
+from veilkit.experts.supervisors import Viewed, load_identity
 from veilkit.methods import METHODS
 from veilkit.methods.base import Method
 from veilkit.methods.disguise.identity_transforms import Kind

@@ -24,7 +24,7 @@ from veilkit.configs import parse_settings, with_settings
 from veilkit.datasets.market1501 import Market1501, load_market1501
 from veilkit.progress import Progress
 from veilkit.rng import Randomness
-from veilkit.training.holdout import hold_out
+from veilkit.training.retrieval import hold_out
 from veilkit.types import Split
 
 CHOSEN_BY = 200  # training people on whom settings are scored

@@ -109,7 +109,7 @@ class PeprCells:
         """The losses of each epoch of one encoder's training. Trainings have nothing to do with each other."""
 
         def compute() -> dict[str, Any]:
-            from veilkit.methods.peprnet.training.train import train_peprnet
+            from veilkit.methods.peprnet.training.run import train_peprnet
 
             config, work = self.config.trained(name), self.folder / "training" / name
             target = deid_target(config)

@@ -11,7 +11,7 @@ from veilkit.attacks.people_split import FEWEST
 from veilkit.configs import with_settings
 from veilkit.errors import ConfigError
 from veilkit.experts import Embedder
-from veilkit.experts.digest import file_sha256
+from veilkit.experts.weights_files import file_sha256
 from veilkit.lookup import Lookup
 from veilkit.methods.peprnet.feature_noise import KINDS, NoiseKind
 from veilkit.methods.peprnet.method import SMALL, PeprNetConfig

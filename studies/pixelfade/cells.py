@@ -38,7 +38,7 @@ from veilkit.attacks.pictures import NoisePictures
 from veilkit.audit.inputs.cache import Cache
 from veilkit.datasets.market1501 import Market1501
 from veilkit.experts import Embedder, load_expert
-from veilkit.methods.expert_guided.calibration import spread_of_split
+from veilkit.methods.expert_guided.method import spread_of_split
 from veilkit.pipeline.protect import protect
 from veilkit.rng import Randomness
 from veilkit.types import Role

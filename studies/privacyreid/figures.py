@@ -10,7 +10,7 @@ from studies.privacyreid.feature_distribution import draw_distributions
 from studies.privacyreid.tables import NAMES
 from veilkit.media.writing import write_atomically
 from veilkit.methods.privacyreid.method import Kind
-from veilkit.methods.privacyreid.training.decision_log import decision_figure
+from veilkit.methods.privacyreid.training.upgradation import decision_figure
 
 
 def draw_figures(

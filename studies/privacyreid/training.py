@@ -19,7 +19,7 @@ from typing import Any, TextIO, cast
 import torch
 
 from studies.privacyreid.plan import BASE, STAGES, WITH, WITHOUT
-from veilkit.methods.model_files import expert_beside
+from veilkit.methods.decoder import expert_beside
 from veilkit.methods.privacyreid.method import PrivacyReid, PrivacyReidConfig, desensitiser
 from veilkit.networks.reid import save_reid
 from veilkit.types import Split

@@ -83,11 +83,17 @@ def test_protect_counts_faces_and_says_that_what_no_detector_saw_is_unchanged(tm
     assert done.returncode == 0, done.stderr
     assert "Faces: 1 found, 1 of them changed and 0 hidden" in done.stdout
     assert "A face that no detector saw is unchanged" in done.stdout
+    (counted,) = (tmp_path / "out.private").glob("*.faces.csv")
+    assert str(counted) in done.stdout
+    head, face, nobody = counted.read_text().splitlines()
+    assert (head, face) == ("source,found,changed,hidden,doubtful", "face.png,1,1,0,0")
+    assert nobody.startswith("nobody.png,0,0,0,")
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["config"]["second"] == "dlib-thorough"
     assert "doubtful" not in json.dumps(manifest)
     plain = veilkit("protect", tmp_path / "in", tmp_path / "plain", "--method", "pixelate", "--workers", 0)
     assert "Faces:" not in plain.stdout
+    assert not list((tmp_path / "plain.private").glob("*.faces.csv"))
 
 
 def test_protect_tells_how_many_pictures_missed_the_limit(folder: Path, tmp_path: Path) -> None:

@@ -39,9 +39,6 @@ def test_sixty_eight_landmarks_and_none_where_no_face_is() -> None:
     between = (marks[:, 36] - marks[:, 45]).norm(dim=-1)
     error = (found[:2] - marks).norm(dim=-1).mean(1) / between
     assert error.max() < 0.12
-    boxes = torch.cat([marks.amin(1), marks.amax(1)], 1)
-    again = DlibDetector(68).points_in(images[:2], boxes)
-    assert ((again - marks).norm(dim=-1).mean(1) / between).max() < 0.15
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 2), (3, 1)])

@@ -19,8 +19,7 @@ from tests.experts.onnx_files import (
 )
 from veilkit.errors import CheckpointError
 from veilkit.experts import onnx_trial
-from veilkit.experts.onnx import open_onnx
-from veilkit.experts.onnx_contents import refuse_external_data
+from veilkit.experts.onnx import open_onnx, refuse_external_data
 from veilkit.experts.onnx_trial import Limits, try_onnx
 from veilkit.experts.preprocessing import NORMALISATIONS
 from veilkit.experts.registry import Addition, add_expert

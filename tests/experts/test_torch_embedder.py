@@ -11,8 +11,8 @@ import torch
 from tests.experts.conftest import settled_network
 from veilkit.errors import CheckpointError, DataError
 from veilkit.experts.base import ExpertInfo
-from veilkit.experts.digest import file_sha256
 from veilkit.experts.torch_embedder import TorchEmbedder
+from veilkit.experts.weights_files import file_sha256
 from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig, load_reid, save_reid
 
 COARSE = torch.rand(3, 3, 5, 3, generator=torch.Generator().manual_seed(1))

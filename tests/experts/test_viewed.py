@@ -10,7 +10,7 @@ from tests.methods.experts import pictures, toy_expert
 from veilkit.audit.inputs.judges import choose_expert, choose_judge
 from veilkit.errors import UnknownNameError
 from veilkit.experts.alignment import view
-from veilkit.experts.viewed import Viewed, load_viewed, names_view
+from veilkit.experts.supervisors import Viewed, load_viewed, names_view
 
 
 def test_a_viewed_expert_embeds_the_view_and_is_another_expert_than_the_one_it_asks() -> None:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import torch
 
-from veilkit.methods.decoder import Decoder
-from veilkit.methods.model_files import decoder_beside
+from veilkit.methods.decoder import Decoder, decoder_beside
 from veilkit.methods.privacyreid.method import PrivacyReid, PrivacyReidConfig
 from veilkit.methods.privacyreid.patchgan import PatchGanConfig
 from veilkit.networks.pix2pix_unet import Pix2PixConfig, Pix2PixUNet

@@ -12,7 +12,7 @@ from tests.conftest import random_picture
 from veilkit.errors import ConfigError, DataError
 from veilkit.methods import METHODS, Item
 from veilkit.methods.controls import BlurConfig, MaskConfig
-from veilkit.methods.grouping import groups_of_people
+from veilkit.methods.mixing import groups_of_people
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch
 

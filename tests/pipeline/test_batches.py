@@ -21,7 +21,7 @@ from veilkit.pipeline.ledger import Entry, Ledger
 from veilkit.pipeline.manifest import read_manifest
 from veilkit.pipeline.protect import protect
 from veilkit.rng import Randomness
-from veilkit.types import ImageBatch, Release
+from veilkit.types import ImageBatch, PictureReport, Release
 
 EXPERT = tiny_expert_file("vit-small")
 SETTINGS: dict[str, object] = {"expert": EXPERT, "batch": 2, "steps": 2, "spread": 1.0}
@@ -54,7 +54,7 @@ class Picky(Method[_Config]):
     def protect(self, batch: ImageBatch, *, rng: Randomness) -> Release:
         if batch.images.shape[-1] == 13:
             raise RuntimeError("unlucky")
-        reports = tuple({"name": item.partition("\0")[0]} for item in batch.items)
+        reports = tuple(PictureReport(details={"name": item.partition("\0")[0]}) for item in batch.items)
         return Release(images=1 - batch.images, source_index=tuple(range(len(batch))), reports=reports)
 
 
@@ -154,7 +154,7 @@ def test_pixelfade_takes_a_calibration_but_needs_none(folder: Path, tmp_path: Pa
     from veilkit.methods import METHODS
 
     method = METHODS["pixelfade"].configured(settings={**SETTINGS, "spread": None})
-    method.fit(load_training_part(folder, "folder", None)).save(tmp_path / "fitted.safetensors")
+    method.calibrate(load_training_part(folder, "folder", None)).save(tmp_path / "fitted.safetensors")
     assert method.config.spread > 0
     protect(folder, tmp_path / "release", "pixelfade", model=tmp_path / "fitted.safetensors", seed=1)
     manifest = read_manifest(tmp_path / "release")
@@ -174,7 +174,7 @@ def test_a_release_needs_as_many_reports_as_pictures() -> None:
     import torch
 
     with pytest.raises(DataError, match="one report per output"):
-        Release(images=torch.zeros(2, 3, 4, 4), reports=({},))
+        Release(images=torch.zeros(2, 3, 4, 4), reports=(PictureReport(),))
 
 
 def test_a_ledger_of_an_earlier_version_takes_reports(tmp_path: Path) -> None:

@@ -171,3 +171,18 @@ def test_a_private_list_is_not_written_through_a_link(tmp_path: Path) -> None:
         ledger.write_refusals(tmp_path / "r.csv")
     assert (tmp_path / "mine.jpg").read_text() == "mine"
     assert not (tmp_path / "r.csv").is_symlink()
+
+
+def test_faces_are_counted_for_each_picture_and_in_all(tmp_path: Path) -> None:
+    counts = '{"counts": {"found": 2, "changed": 1, "hidden": 1, "doubtful": 3}}'
+    with Ledger(tmp_path / "l") as ledger:
+        ledger.enrol([Entry("=a.jpg", "a.png"), Entry("b.jpg", "b.png"), Entry("c.jpg", "c.png")])
+        ledger.record([Entry("=a.jpg", "a.png", state="done", output_sha256=HASH, report=counts)])
+        ledger.record([Entry("b.jpg", "b.png", state="done", output_sha256=HASH, report="{}")])
+        assert ledger.faces() == {"found": 2, "changed": 1, "hidden": 1, "doubtful": 3}
+        ledger.write_faces(tmp_path / "f.csv")
+    assert (tmp_path / "f.csv").read_text().splitlines() == [
+        "source,found,changed,hidden,doubtful",
+        "'=a.jpg,2,1,1,3",
+    ]
+    assert stat.S_IMODE((tmp_path / "f.csv").stat().st_mode) == 0o600

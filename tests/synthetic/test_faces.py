@@ -36,7 +36,7 @@ from veilkit.synthetic.faces.lens import angles_of
 from veilkit.synthetic.faces.light import Light
 from veilkit.synthetic.faces.sculpt import sculpt
 from veilkit.synthetic.faces.template import template
-from veilkit.training.generated_faces import LABELS, load_generated_faces
+from veilkit.training.face_examples import LABELS, load_generated_faces
 
 STILL = Ranges(0, 0, 0, 0, 0)
 AHEAD = Angles(0, 0)

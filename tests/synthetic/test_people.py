@@ -12,13 +12,13 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from sheets import contact_sheet
 from veilkit.datasets.labels import by_market_name
 from veilkit.datasets.market1501 import JUNK
 from veilkit.errors import ConfigError, DestinationError
 from veilkit.synthetic.people import camera_jpeg_quality, generate_people, render_person
 from veilkit.synthetic.people.people import PeopleSpec
 from veilkit.synthetic.people.render import person
-from veilkit.synthetic.people.sheet import contact_sheet
 
 FOLDERS = ("bounding_box_train", "query", "bounding_box_test")
 

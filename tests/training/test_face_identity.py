@@ -16,8 +16,7 @@ from veilkit.datasets.labelled import load_training_part
 from veilkit.datasets.lfw import parse_folds
 from veilkit.errors import ConfigError, DataError
 from veilkit.experts.alignment import ARCFACE
-from veilkit.training.face_identity import align_faces, load_training_faces
-from veilkit.training.face_labels import label_faces
+from veilkit.training.face_identity import align_faces, label_faces, load_training_faces
 
 
 def people(root: Path, counts: dict[str, int]) -> Path:

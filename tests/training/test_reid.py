@@ -20,11 +20,10 @@ from veilkit.networks.backbones import BACKBONE_KIND, build_backbone
 from veilkit.networks.reid import load_reid
 from veilkit.rng import Randomness
 from veilkit.training.allocator import without_denormals
-from veilkit.training.holdout import hold_out
 from veilkit.training.pixels import read_pixels
 from veilkit.training.reid import train_reid
 from veilkit.training.reid_config import AGW, RECIPES, ReidConfig
-from veilkit.training.retrieval import evaluate_reid
+from veilkit.training.retrieval import evaluate_reid, hold_out
 from veilkit.training.schedule import Decay
 from veilkit.types import Record, Split
 

@@ -51,15 +51,20 @@ def fit(
     from veilkit.datasets.labelled import load_training_part
     from veilkit.datasets.lfw import parse_folds
     from veilkit.errors import UsageError
-    from veilkit.methods import METHODS
+    from veilkit.methods import METHODS, Calibrates, Learns
 
     torch.set_num_threads(threads)
     kind = METHODS[method]
-    if not (kind.learns or kind.calibrates):
+    if not issubclass(kind, Learns | Calibrates):
         raise UsageError(f"{method} learns nothing: use it as it is, with `veilkit protect --method {method}`")
     split = load_training_part(data, labels, people, parse_folds(folds))
     fitted = kind.configured(preset, parse_settings(settings or []))
-    fitted.fit(split, work_dir=work_dir or Path("runs") / out.stem, init=init).save(out)
+    notes: tuple[str, ...] = ()
+    if isinstance(fitted, Learns):
+        fitted.fit(split, work_dir=work_dir or Path("runs") / out.stem, init=init).save(out)
+        notes = fitted.after_fit(out)
+    elif isinstance(fitted, Calibrates):
+        fitted.calibrate(split).save(out)
     typer.echo(f"{method} has learned from {len(split)} pictures of {len(split.identities)} people: {out}")
-    for line in fitted.after_fit(out):
+    for line in notes:
         typer.echo(line)

@@ -15,14 +15,14 @@ def list_methods(
     markdown: Annotated[bool, typer.Option("--markdown", help="As a page with a table: docs/methods.md.")] = False,
 ) -> None:
     """List the methods."""
-    from veilkit.methods import METHODS
+    from veilkit.methods import METHODS, Learns
 
     if markdown:
         typer.echo("# Methods\n\nWritten by `veilkit methods list --markdown`.\n")
         typer.echo("| method | what it does | needs a fitted model | undone by |\n|---|---|---|---|")
         for name, method in METHODS.items():
             undone = f"`{method.undone_by}`" if method.undone_by else ""
-            typer.echo(f"| `{name}` | {method.summary} | {'yes' if method.learns else ''} | {undone} |")
+            typer.echo(f"| `{name}` | {method.summary} | {'yes' if issubclass(method, Learns) else ''} | {undone} |")
         return
     for name, method in METHODS.items():
         unsafe = f"; UNSAFE: the attack {method.undone_by} undoes it" if method.undone_by else ""

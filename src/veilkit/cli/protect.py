@@ -39,6 +39,7 @@ def protect(given: dict[str, Any]) -> None:
         )
     if outcome.faces:
         typer.echo(_faces(outcome.faces))
+        typer.echo(f"{outcome.faces_list} counts them for each picture")
     if outcome.told:
         typer.echo(f"Pictures that you should look at; {outcome.told_list} names them:")
         for text, count in outcome.told.items():

@@ -21,9 +21,9 @@ from veilkit.experts.base import (
     check_images,
     refuse_gradient,
 )
-from veilkit.experts.digest import file_sha256
 from veilkit.experts.dlib_models import LICENCES, POINTS_5, POINTS_68, dlib_model, import_dlib
 from veilkit.experts.search_size import resized, search_size
+from veilkit.experts.weights_files import file_sha256
 
 Count = Literal[5, 68]
 _MODELS: dict[Count, str] = {5: POINTS_5, 68: POINTS_68}
@@ -73,14 +73,6 @@ class DlibDetector(Detector):
         check_images(images)
         refuse_gradient(images, self)
         return [self._detect_one(image) for image in images.detach()]
-
-    def points_in(self, images: Tensor, boxes: Tensor) -> Tensor:
-        """Landmarks (N, P, 2) of faces whose boxes (N, 4) are known: left, top, right, bottom in pixels."""
-        check_images(images)
-        refuse_gradient(images, self)
-        pairs = zip(_pixels(images), boxes.detach().tolist(), strict=True)
-        found = [self._shape(pixels, self._rectangle(box)) for pixels, box in pairs]
-        return torch.stack(found) if found else torch.zeros(0, self._points, 2)
 
     def __getstate__(self) -> dict[str, Any]:
         """Worker processes load dlib's parts themselves; they cannot be sent."""

@@ -13,10 +13,10 @@ from torch import Tensor, nn
 
 from veilkit.errors import CheckpointError
 from veilkit.experts.base import Embedder, ExpertInfo, check_images
-from veilkit.experts.digest import file_sha256
 from veilkit.experts.dlib_file import DlibLayer, DlibNetwork, read_dlib_network
 from veilkit.experts.dlib_models import IDENTITY, LICENCES, dlib_model
 from veilkit.experts.preprocessing import Preprocessing
+from veilkit.experts.weights_files import file_sha256
 from veilkit.networks.dlib_resnet import LENGTH, SIDE, DlibBlock, DlibResNet
 
 _STD = 256 / 255

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from veilkit.errors import CheckpointError
 from veilkit.experts.base import ExpertInfo, Origin, Predictor, check_images
-from veilkit.experts.digest import file_sha256
 from veilkit.experts.preprocessing import NORMALISATIONS, Preprocessing
+from veilkit.experts.weights_files import file_sha256
 from veilkit.networks.face_attributes import FaceAttributes, Head, load_face_attributes
 
 PACKAGED = "faces.safetensors"

@@ -13,7 +13,7 @@ from veilkit.experts.fer_expression import FerExpression
 from veilkit.experts.onnx import OnnxEmbedder
 from veilkit.experts.openvino_faces import OpenVinoFace
 from veilkit.experts.preprocessing import NORMALISATIONS, Preprocessing
-from veilkit.experts.weights_folder import weights_file
+from veilkit.experts.weights_files import weights_file
 from veilkit.experts.yunet import YuNet
 from veilkit.lookup import Lookup
 

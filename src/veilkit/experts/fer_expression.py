@@ -17,8 +17,7 @@ from torch import Tensor, nn
 from veilkit.errors import CheckpointError, MissingExtraError
 from veilkit.experts.alignment import warp
 from veilkit.experts.base import ExpertInfo, Predictor, check_images, refuse_gradient
-from veilkit.experts.digest import file_sha256
-from veilkit.experts.weights_folder import weights_file
+from veilkit.experts.weights_files import file_sha256, weights_file
 from veilkit.experts.yunet import YuNet
 from veilkit.networks.mini_xception import CLASSES, SIDE, MiniXception, Separable, XceptionBlock
 

@@ -80,13 +80,13 @@ def try_onnx(
         raise _too_slow(file, limits) from None
     if done.returncode == -_SPENT:
         raise _too_slow(file, limits)
-    told = [line.removeprefix(_ANSWER) for line in done.stdout.splitlines() if line.startswith(_ANSWER)]
-    if not told:
+    answers = [line.removeprefix(_ANSWER) for line in done.stdout.splitlines() if line.startswith(_ANSWER)]
+    if not answers:
         raise CheckpointError(
             f"{Path(file).name}: the trial of the network ended without an answer (exit code {done.returncode}); "
             "it is damaged, or needs more memory than a network of its size should"
         )
-    answer: dict[str, Any] = json.loads(told[-1])
+    answer: dict[str, Any] = json.loads(answers[-1])
     if "error" in answer:
         raise _error(answer["error"], answer["message"])
     height, width = answer["size"]

@@ -8,7 +8,6 @@ from pathlib import Path
 from veilkit.errors import CheckpointError, ConfigError, UnknownNameError
 from veilkit.experts.base import Embedder, ExpertInfo
 from veilkit.experts.builtin import BUILT_IN
-from veilkit.experts.digest import file_sha256
 from veilkit.experts.names import SUFFIXES, expert_names, is_file_name, unknown_expert
 from veilkit.experts.onnx import OnnxEmbedder
 from veilkit.experts.onnx_trial import try_onnx
@@ -16,6 +15,7 @@ from veilkit.experts.preprocessing import NORMALISATIONS, Normalisation, Order, 
 from veilkit.experts.store import Entry, ExpertStore, check_name
 from veilkit.experts.torch_embedder import TorchEmbedder
 from veilkit.experts.trial import try_embedder
+from veilkit.experts.weights_files import file_sha256
 from veilkit.lookup import unknown_name
 from veilkit.safetensors_file import read_metadata
 

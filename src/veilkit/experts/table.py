@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from veilkit.display import Table
 from veilkit.errors import CheckpointError, MissingExtraError
+from veilkit.experts.names import expert_names
 from veilkit.experts.preprocessing import size_text
-from veilkit.experts.registry import describe_expert, expert_names
+from veilkit.experts.registry import describe_expert
 
 
 def experts() -> Table:

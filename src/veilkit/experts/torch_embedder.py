@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from veilkit.experts.base import Embedder, ExpertInfo, Origin, check_images
-from veilkit.experts.digest import file_sha256
 from veilkit.experts.folding import folded_copy
 from veilkit.experts.preprocessing import Preprocessing
+from veilkit.experts.weights_files import file_sha256
 from veilkit.networks.backbones import Backbone
 from veilkit.networks.reid import ReidNetwork, load_reid
 

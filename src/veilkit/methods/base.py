@@ -36,22 +36,17 @@ C = TypeVar("C")
 class Method(ABC, Generic[C]):
     """Turns originals into a release.
 
-    A subclass sets the class attributes and writes `protect`. Where `mixes` is False, an image's result depends on
-    that image alone. Where it is True, `groups` says which images are mixed, before any batching, and
-    `protect` is given exactly one group. `random` says whether another key gives another result. `learns` says
-    whether it must be fitted, or loaded from a model file, before it can protect; `calibrates`, whether it may be.
-    `unpaired` marks a `Synthesiser`. `undone_by` names an attack that is known to bring the originals back from it.
+    A subclass sets the class attributes and writes `protect`. What more it can do are capabilities, the protocols
+    below, which others ask for with isinstance or issubclass. An image's result depends on that image alone, unless
+    the method `Mixes` images. `random`: whether another key gives another result. `undone_by`: an attack that is
+    known to bring the originals back.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
     default: ClassVar[Any]
     presets: ClassVar[Mapping[str, Any]] = {}
-    mixes: ClassVar[bool] = False
     random: ClassVar[bool] = False
-    learns: ClassVar[bool] = False
-    calibrates: ClassVar[bool] = False
-    unpaired: ClassVar[bool] = False
     undone_by: ClassVar[str] = ""
 
     def __init__(self, config: C | None = None) -> None:
@@ -78,22 +73,6 @@ class Method(ABC, Generic[C]):
         changed = copy(self)
         changed.config = with_settings(config, settings or {})
         return changed
-
-    def fit(self, split: Split, *, work_dir: Path | None = None, init: Path | None = None) -> Self:
-        """Learn from `split`. Nothing is learned unless a subclass says so.
-
-        work_dir: where a subclass keeps its state, so that it goes on after a stop. init: weights to start from.
-        """
-        return self
-
-    def after_fit(self, out: Path) -> tuple[str, ...]:
-        """What whoever fitted it must be told of the file `out`, which `save` wrote; a line each."""
-        told = "Keep that file as private as the pictures: it names the people, and it knows them."
-        return (told,) if self.learns else ()
-
-    def groups(self, items: Sequence[Item], *, rng: Randomness) -> Iterator[tuple[int, ...]]:
-        """Positions in `items` that are protected together; each position is in exactly one group."""
-        return ((index,) for index in range(len(items)))
 
     @abstractmethod
     def protect(self, batch: ImageBatch, *, rng: Randomness) -> Release:
@@ -139,6 +118,33 @@ class Method(ABC, Generic[C]):
 
 
 @runtime_checkable
+class Mixes(Protocol):
+    """A method that mixes pictures: `protect` is given exactly one group."""
+
+    def groups(self, items: Sequence[Item], *, rng: Randomness) -> Iterator[tuple[int, ...]]:
+        """Positions in `items` that are protected together, before any batching; each is in exactly one group."""
+
+
+@runtime_checkable
+class Learns(Protocol):
+    """A method that must be fitted, or loaded from a model file, before it can protect."""
+
+    def fit(self, split: Split, *, work_dir: Path | None = None, init: Path | None = None) -> Method[Any]:
+        """Learn from `split`. work_dir: keeps the state, to go on after a stop. init: weights to start from."""
+
+    def after_fit(self, out: Path) -> tuple[str, ...]:
+        """Notes for whoever fitted it on the file `out`, which `save` wrote; a line each."""
+
+
+@runtime_checkable
+class Calibrates(Protocol):
+    """A method that may be calibrated on pictures like those that it will protect, and otherwise does without."""
+
+    def calibrate(self, split: Split) -> Method[Any]:
+        """Measure on the labelled people of `split` what the configuration leaves open."""
+
+
+@runtime_checkable
 class Recoverable(Protocol):
     """A method with a way back for those who may have it."""
 
@@ -154,7 +160,7 @@ class InjectsIdentity(Protocol):
         """The same method, which gives everybody of one name one identity, whatever their faces say."""
 
     def identity_expert(self) -> Embedder:
-        """The method's own recogniser, by which it tells whose identity it replaces."""
+        """The method's own recogniser, which says whose identity it replaces."""
 
 
 class Synthesiser(Method[C]):
@@ -163,9 +169,7 @@ class Synthesiser(Method[C]):
     `plan` says whom each picture stands for, group by group; `synthesise` makes one group.
     """
 
-    mixes = True
     random = True
-    unpaired = True
 
     @abstractmethod
     def plan(self, counts: Mapping[str, int], *, rng: Randomness) -> list[tuple[str, ...]]:

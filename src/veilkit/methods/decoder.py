@@ -94,3 +94,13 @@ def resized(images: Tensor, size: tuple[int, int]) -> Tensor:
     if (images.shape[2], images.shape[3]) == size:
         return images
     return F.interpolate(images, size=size, mode="bilinear", align_corners=False, antialias=True).clamp(0, 1)
+
+
+def expert_beside(model: Path) -> Path:
+    """Where the recogniser that was trained with a model goes."""
+    return model.with_name(f"{model.stem}.expert.safetensors")
+
+
+def decoder_beside(model: Path) -> Path:
+    """Where the decoder of a model file goes."""
+    return model.with_name(f"{model.stem}.decoder.safetensors")

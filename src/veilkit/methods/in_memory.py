@@ -19,10 +19,10 @@ from veilkit.key import Key, read_or_create_key
 from veilkit.media.arrays import content_name, read_pictures
 from veilkit.media.shape import resized
 from veilkit.media.writing import to_pixels
-from veilkit.methods import METHODS, Item, Method, Synthesiser, bind
+from veilkit.methods import METHODS, Calibrates, Item, Learns, Method, Mixes, Synthesiser, bind
 from veilkit.rng import Randomness
 from veilkit.text import counted
-from veilkit.types import ImageBatch, Release
+from veilkit.types import ImageBatch, PictureReport, Release
 
 if TYPE_CHECKING:
     from veilkit.experts import Embedder
@@ -64,9 +64,9 @@ def configured(
 ) -> Method[Any]:
     """The method of this name under its settings, with what `model` holds where it learns."""
     kind = METHODS[name]
-    if model is not None and not (kind.learns or kind.calibrates):
+    if model is not None and not issubclass(kind, Learns | Calibrates):
         raise UsageError(f"{name} learns nothing, so it takes no model; leave it out")
-    if model is None and not kind.learns:
+    if model is None and not issubclass(kind, Learns):
         return kind.configured(preset, settings)
     if model is None:
         raise UsageError(f"{name} must learn before it protects: `veilkit fit {name} DATA --out FILE` and --model")
@@ -82,7 +82,7 @@ class Protected:
     """
 
     images: Any
-    reports: tuple[Mapping[str, Any], ...]
+    reports: tuple[PictureReport, ...]
     people: tuple[str, ...] = field(default=())
 
     def __repr__(self) -> str:
@@ -154,13 +154,13 @@ class LoadedMethod:
                 raise DataError(f"expected one {what} per picture, but got {len(values)} for {len(given.tensors)}")
         self.method.check()
         made: dict[int, Tensor] = {}
-        reports: dict[int, Mapping[str, Any]] = {}
+        reports: dict[int, PictureReport] = {}
         for places, release in self._releases(given.tensors, names, who, rng):
             if release.images is None or release.source_index is None:
                 raise DataError(f"{self.name} gives no picture for each picture")
             for position, source in enumerate(release.source_index):
                 made[places[source]] = release.images[position]
-                reports[places[source]] = {} if release.reports is None else release.reports[position]
+                reports[places[source]] = PictureReport() if release.reports is None else release.reports[position]
         order = range(len(names))
         return Protected(given.back([made[place] for place in order]), tuple(reports[place] for place in order))
 
@@ -183,7 +183,7 @@ class LoadedMethod:
             assert made is not None  # a synthesiser makes pictures
             images += [to_pixels(image) for image in made]
             people += group
-        return Protected(images, ({},) * len(images), tuple(people))
+        return Protected(images, (PictureReport(),) * len(images), tuple(people))
 
     def __repr__(self) -> str:
         changed = [f"{name}={now!r}" for name, (_, now) in self._changed().items()]
@@ -218,7 +218,7 @@ class LoadedMethod:
         """Positions of pictures that are protected together, and their release."""
         if not tensors:
             return
-        if self.method.mixes:
+        if isinstance(self.method, Mixes):
             for group in self.method.groups([Item(*each) for each in zip(items, who, strict=True)], rng=rng):
                 batch = _batch(_of_one_size([tensors[place] for place in group]), group, items, who)
                 yield group, self.method.protect(batch, rng=rng)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from veilkit.display import Table
-from veilkit.methods import METHODS
+from veilkit.methods import METHODS, Learns
 
 
 def methods() -> Table:
     """All protection methods: what each does, what it needs first, and whether an attack is known to undo it."""
     rows = [
-        (name, "model" if method.learns else "", f"by {method.undone_by}" if method.undone_by else "", method.summary)
+        (
+            name,
+            "model" if issubclass(method, Learns) else "",
+            f"by {method.undone_by}" if method.undone_by else "",
+            method.summary,
+        )
         for name, method in METHODS.items()
     ]
     return Table("method", ("name", "needs", "undone", "what it does"), rows)

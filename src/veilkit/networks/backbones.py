@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from torch import Tensor, nn
 
-from veilkit.errors import ConfigError
+from veilkit.errors import ConfigError, MissingExtraError
 from veilkit.lookup import Lookup
-from veilkit.networks.efficientnet_lite import efficientnet_lite0
-from veilkit.networks.mobilenetv2 import mobilenetv2
+from veilkit.networks.mobile import efficientnet_lite0, mobilenetv2
 from veilkit.networks.osnet import OSNet
 from veilkit.networks.resnet import ResNet, ResNetConfig
-from veilkit.networks.timm_backbone import TimmBackbone
 from veilkit.networks.vit import ViT, ViTConfig
 
 BACKBONE_KIND = "backbone"
@@ -92,3 +91,32 @@ def build_backbone(name: str, *, size: Size = (128, 64), last_stride: int = 1) -
         _only_stride_1(name, last_stride)
         return TimmBackbone(name.removeprefix(TIMM_PREFIX))
     return cast(Backbone, BACKBONES[name](size, last_stride))
+
+
+class TimmBackbone(nn.Module):
+    """A timm network without pooling and classifier: (N, 3, H, W) -> (N, channels, H', W'). Never downloads."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        try:
+            timm: Any = importlib.import_module("timm")
+        except ImportError:
+            raise MissingExtraError("timm", "timm") from None
+        if name not in timm.list_models():
+            raise ConfigError(f"timm has no network {name!r}; timm.list_models() names them")
+        self.network = timm.create_model(name, pretrained=False, num_classes=0, global_pool="")
+        self.channels = int(self.network.num_features)
+
+    def parts(self) -> list[nn.Module]:
+        """The network's own top-level parts."""
+        return list(self.network.children())
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Normalised images to the last feature map."""
+        maps = cast(Tensor, self.network.forward_features(images))
+        if maps.ndim != 4 or maps.shape[1] != self.channels:
+            raise ConfigError(
+                f"expected a timm network with maps (N, {self.channels}, H, W), but got {tuple(maps.shape)}; "
+                "take a convolutional one"
+            )
+        return maps

@@ -107,3 +107,39 @@ class MobileTrunk(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """Normalised images to the last feature map."""
         return cast(Tensor, self.head(self.blocks(self.stem(images))))
+
+
+_MOBILENETV2 = (
+    Stage(expansion=1, channels=16, repeats=1, stride=1),
+    Stage(expansion=6, channels=24, repeats=2, stride=2),
+    Stage(expansion=6, channels=32, repeats=3, stride=2),
+    Stage(expansion=6, channels=64, repeats=4, stride=2),
+    Stage(expansion=6, channels=96, repeats=3, stride=1),
+    Stage(expansion=6, channels=160, repeats=3, stride=2),
+    Stage(expansion=6, channels=320, repeats=1, stride=1),
+)
+
+
+def mobilenetv2(width: float = 1.0, *, last_stride: int = 1) -> MobileTrunk:
+    """MobileNetV2 with `width` times the channels; the last layer keeps its 1280 unless wider."""
+    stages = tuple(
+        Stage(s.expansion, divisible(s.channels * width), s.repeats, s.stride, s.kernel) for s in _MOBILENETV2
+    )
+    return MobileTrunk(divisible(32 * width), stages, divisible(1280 * max(1.0, width)), last_stride=last_stride)
+
+
+# EfficientNet-B0 (Tan and Le, ICML 2019, Table 1) without squeeze-and-excitation, with ReLU6.
+_EFFICIENTNET_LITE0 = (
+    Stage(expansion=1, channels=16, repeats=1, stride=1),
+    Stage(expansion=6, channels=24, repeats=2, stride=2),
+    Stage(expansion=6, channels=40, repeats=2, stride=2, kernel=5),
+    Stage(expansion=6, channels=80, repeats=3, stride=2),
+    Stage(expansion=6, channels=112, repeats=3, stride=1, kernel=5),
+    Stage(expansion=6, channels=192, repeats=4, stride=2, kernel=5),
+    Stage(expansion=6, channels=320, repeats=1, stride=1),
+)
+
+
+def efficientnet_lite0(*, last_stride: int = 1) -> MobileTrunk:
+    """EfficientNet-lite0; its batch norms use the original's epsilon of 1e-3."""
+    return MobileTrunk(32, _EFFICIENTNET_LITE0, 1280, last_stride=last_stride, epsilon=1e-3)

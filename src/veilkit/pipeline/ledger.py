@@ -23,6 +23,7 @@ from veilkit.secret_file import check_private
 
 State: TypeAlias = Literal["waiting", "done", "refused"]
 _HASH = re.compile("[0-9a-f]{64}")
+_FACES = ("found", "changed", "hidden", "doubtful")  # what methods on faces count in each picture
 _PAGE = 256  # rows held in memory at once
 NEVER_WRITTEN = ".refused"
 """Suffix, in the ledger alone, of what is noted only to be refused, so that it takes no picture's name."""
@@ -252,6 +253,19 @@ class Ledger:
         )
         return {str(name): int(count) for name, count in self._db.execute(query)}
 
+    def write_faces(self, file: Path) -> None:
+        """List how many faces were found in each picture, and what became of them, as CSV, for their owner."""
+        counts = ", ".join(f"json_extract(report, '$.counts.{name}')" for name in _FACES)
+        query = (
+            f"SELECT source, {counts} FROM pictures WHERE present = 1 AND state = 'done' "  # noqa: S608
+            "AND json_extract(report, '$.counts') IS NOT NULL ORDER BY source"
+        )
+        _write_table(
+            file,
+            ("source", *_FACES),
+            ((os.fsdecode(source), *map(str, numbers)) for source, *numbers in self._db.execute(query)),
+        )
+
     def write_told(self, file: Path) -> None:
         """List the pictures of which something is told, as CSV, for their owner."""
         query = (
@@ -273,7 +287,7 @@ class Ledger:
         _write_table(file, ("source", "reason"), self.refusals())
 
 
-def _write_table(file: Path, head: tuple[str, str], rows: Iterator[tuple[str, str]]) -> None:
+def _write_table(file: Path, head: Sequence[str], rows: Iterator[Sequence[str]]) -> None:
     """A CSV file that only its owner can read. No cell of it is a formula to a spreadsheet: see `csv_cells`."""
     file.unlink(missing_ok=True)  # its rights may be others, and a link must not be followed
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

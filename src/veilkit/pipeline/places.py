@@ -69,9 +69,9 @@ def find_places(
     for folder in (source, destination, *([sealed] if sealing else [])):
         for secret in (private, *_folders_of(key, key_file)):
             if lies_in(secret, folder):
-                raise UsageError(f"the key must be kept apart from the pictures, but {secret} is in {folder}")
+                raise UsageError(f"key and ledger must be kept apart from the pictures, but {secret} is in {folder}")
         if key is None and lies_in(folder, private):
-            raise UsageError(f"the key must be kept apart from the pictures, but {folder} is in {private}")
+            raise UsageError(f"key and ledger must be kept apart from the pictures, but {folder} is in {private}")
     return Places(source, destination, private, sealed, key_file)
 
 

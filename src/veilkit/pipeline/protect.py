@@ -25,7 +25,7 @@ class Outcome:
     told: what the method reports that the owner must know (a face that was hidden, a picture without any), and of how
     many pictures; `told_list` is the private list that names them.
     faces: of a method on faces, how many were `found`, of these `changed` and `hidden`, and how many `doubtful`
-    regions were hidden besides.
+    regions were hidden besides; `faces_list` is the private list of these counts of each picture.
     sealed: the folder of sealed originals, if any, and `recipients`, how many keys can open them.
     """
 
@@ -45,6 +45,7 @@ class Outcome:
     told: Mapping[str, int] = field(default_factory=dict)
     told_list: Path | None = None
     faces: Mapping[str, int] = field(default_factory=dict)
+    faces_list: Path | None = None
 
     def __repr__(self) -> str:
         refused = f", {sum(self.refused.values()):,} refused" if self.refused else ""

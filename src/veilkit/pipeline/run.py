@@ -12,7 +12,7 @@ from typing import Any
 from veilkit.errors import DestinationError, UsageError
 from veilkit.key import Key, read_or_create_key
 from veilkit.media.shape import Shape
-from veilkit.methods import Item, Method, Synthesiser, bind
+from veilkit.methods import Item, Method, Mixes, Synthesiser, bind
 from veilkit.methods.in_memory import configured
 from veilkit.pipeline.engines.local import LocalEngine
 from veilkit.pipeline.enrolment import enrol
@@ -59,6 +59,8 @@ def run_protect(options: ProtectOptions) -> Outcome:
             ledger.write_refusals(refusals) if refused else refusals.unlink(missing_ok=True)
             told, told_list = ledger.told(), ledger.file.with_suffix(".told.csv")
             ledger.write_told(told_list) if told else told_list.unlink(missing_ok=True)
+            faces, faces_list = ledger.faces(), ledger.file.with_suffix(".faces.csv")
+            ledger.write_faces(faces_list) if faces else faces_list.unlink(missing_ok=True)
             return Outcome(
                 places.destination,
                 places.key_file,
@@ -75,7 +77,8 @@ def run_protect(options: ProtectOptions) -> Outcome:
                 len(recipients),
                 told,
                 told_list if told else None,
-                ledger.faces(),
+                faces,
+                faces_list if faces else None,
             )
     except OSError as error:
         raise DestinationError(f"the run cannot go on: {error.strerror}") from None
@@ -109,7 +112,7 @@ def _work(job: Job, ledger: Ledger, workers: int) -> None:
             with Progress(ledger.count(), "synthesising") as progress:
                 engine.run(grouped_tasks(ledger), _recorder(ledger, progress))
             return
-        if job.method.mixes:
+        if isinstance(job.method, Mixes):
             checks = (Task((entry,), check=True) for entry in ledger.entries())
             with Progress(ledger.count(), "checking") as progress:
                 engine.run(checks, _recorder(ledger, progress))
@@ -127,7 +130,7 @@ def _recorder(ledger: Ledger, progress: Progress) -> Callable[[tuple[Entry, ...]
 
 def _tasks(job: Job, ledger: Ledger, progress: Progress) -> Iterator[Task]:
     """Pictures in the order of their names in the release, as many as the method likes, or groups that it mixes."""
-    if not job.method.mixes:
+    if not isinstance(job.method, Mixes):
         waiting = ledger.entries()
         while some := tuple(islice(waiting, job.method.at_once)):
             yield Task(some, apart=True)

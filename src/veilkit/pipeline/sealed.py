@@ -16,7 +16,7 @@ from typing import Any
 from veilkit.errors import DataError, DestinationError, UsageError
 from veilkit.media.reading import sha256
 from veilkit.media.writing import write_atomically
-from veilkit.methods import Method
+from veilkit.methods import Method, Synthesiser
 from veilkit.pipeline.identities import read_recipients
 from veilkit.pipeline.ledger import Entry, Ledger
 from veilkit.pipeline.manifest import SUMS, write_sums
@@ -59,7 +59,7 @@ def recipients_for(method: Method[Any], seal_to: Sequence[str | Path]) -> tuple[
     """To whom originals are sealed; refused where a released picture has none."""
     if isinstance(seal_to, str | Path):
         raise UsageError("seal_to is a list of recipients or files: give [recipient], not one alone")
-    if seal_to and method.unpaired:
+    if seal_to and isinstance(method, Synthesiser):
         raise UsageError(
             f"{method.name} makes pictures that belong to no original, so there is none to seal with each: "
             "leave --seal-to out, and encrypt the folder of originals itself if it is to be kept"

@@ -128,4 +128,4 @@ def write_soft_labels(
 
 def is_synthetic(manifest: Manifest | None) -> bool:
     """Whether the pictures of a release belong to no original, as its manifest's method says."""
-    return manifest is not None and manifest.method in METHODS and METHODS[manifest.method].unpaired
+    return manifest is not None and manifest.method in METHODS and issubclass(METHODS[manifest.method], Synthesiser)

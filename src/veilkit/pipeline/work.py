@@ -20,7 +20,7 @@ from veilkit.errors import DataError, DestinationError, RefusedImage, VeilkitErr
 from veilkit.media.reading import Limits, decode, read_bytes, sha256
 from veilkit.media.shape import Shape, resized
 from veilkit.media.writing import Format, encode, to_pixels, too_long, write_atomically
-from veilkit.methods import Method, Synthesiser, bind
+from veilkit.methods import Method, Mixes, Synthesiser, bind
 from veilkit.pipeline.foreign import why_refused
 from veilkit.pipeline.ledger import NEVER_WRITTEN, Entry
 from veilkit.pipeline.sealed import SealedFolder
@@ -105,7 +105,7 @@ class Worker:
                 refused.append(refused_entry(entry, refusal.reason))
         if task.check:
             return (*(entry for entry, _ in decoded), *refused)
-        if refused and self.job.method.mixes:
+        if refused and isinstance(self.job.method, Mixes):
             reason = "a picture that it was to be mixed with has changed: run the same command again"
             return (*(refused_entry(entry, reason) for entry, _ in decoded), *refused)
         return (*kept, *(self._protect(decoded) if decoded else ()), *refused)
@@ -210,7 +210,8 @@ class Worker:
     def _recipes(self, entries: list[Entry]) -> list[str]:
         """For each picture a hash of all that its result depends on, except for the key."""
         names = [item_name(entry.source, entry.source_sha256 or "") for entry in entries]
-        sources = ["\0\0".join(names)] * len(names) if self.job.method.mixes else names
+        together = isinstance(self.job.method, Mixes | Synthesiser)
+        sources = ["\0\0".join(names)] * len(names) if together else names
         head = f"{self.job.method.fingerprint()} {self.job.image_format}{self.job.shape}\0\0"
         return [sha256((head + source).encode("utf-8", "surrogateescape")) for source in sources]
 
@@ -287,7 +288,9 @@ class Worker:
                 recipe=recipes[index],
                 output_sha256=sha256(data),
                 reason=None,
-                report=None if release.reports is None else json.dumps(release.reports[place], sort_keys=True),
+                report=None
+                if release.reports is None
+                else json.dumps(release.reports[place].as_json(), sort_keys=True),
                 sealed_sha256=None,
             )
             if self.job.sealed is not None:

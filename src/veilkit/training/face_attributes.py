@@ -21,9 +21,8 @@ from veilkit.errors import ConfigError
 from veilkit.experts.alignment import ARCFACE, moved, warp
 from veilkit.networks.face_attributes import Attributes, FaceAttributes, FaceAttributesConfig, save_face_attributes
 from veilkit.rng import Randomness
-from veilkit.training.face_examples import UNKNOWN, FaceExamples
+from veilkit.training.face_examples import LABELS, UNKNOWN, FaceExamples
 from veilkit.training.fitting import FitConfig, fit_network, seeded
-from veilkit.training.generated_faces import LABELS
 
 _PAIRS = (
     *((left, 16 - left) for left in range(8)),  # the outline
@@ -118,7 +117,7 @@ def random_crops(
     """
     generator = rng.numpy()
     matrix = drawn_matrix(landmarks, side, config, generator)
-    images, points, looks = crops(pixels, matrix, side), moved(landmarks, matrix) / side, turned_gaze(gaze, matrix)
+    images, points, gazes = crops(pixels, matrix, side), moved(landmarks, matrix) / side, turned_gaze(gaze, matrix)
     mirror = torch.from_numpy(generator.random(len(images)) < config.mirror)
     flipped = torch.stack([1 - points[:, list(MIRRORED), 0], points[:, list(MIRRORED), 1]], -1)
     coarse = torch.from_numpy(generator.random(len(images)) < config.coarse)
@@ -128,7 +127,7 @@ def random_crops(
     return (
         torch.where(mirror[:, None, None, None], images.flip(3), images),
         torch.where(mirror[:, None, None], flipped, points),
-        torch.where(mirror[:, None], looks * torch.tensor([-1.0, 1.0]), looks),
+        torch.where(mirror[:, None], gazes * torch.tensor([-1.0, 1.0]), gazes),
     )
 
 
@@ -228,9 +227,9 @@ def attribute_loss(
     landmarks: (N, 68, 2) in shares. gaze: (N, 2) in degrees, NaN where unknown. expression: (N,) or UNKNOWN.
     """
     total = config.landmarks * (found.landmarks - landmarks).abs().mean()
-    told = ~gaze.isnan().any(1)
-    if told.any():
-        total = total + config.gaze * (found.gaze[told] - gaze[told]).abs().mean() / 10
+    known = ~gaze.isnan().any(1)
+    if known.any():
+        total = total + config.gaze * (found.gaze[known] - gaze[known]).abs().mean() / 10
     named = expression != UNKNOWN
     if named.any():
         classes = F.cross_entropy(found.expression[named], expression[named], label_smoothing=config.smoothing)

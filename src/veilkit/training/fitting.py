@@ -26,7 +26,7 @@ from veilkit.training.allocator import keep_memory, without_denormals
 from veilkit.training.state import of_prefix, pack_optimizer, unpack_optimizer, with_prefix
 
 STATE_KIND = "fitting"
-_TOLD = ("losses", "validations")  # which are NaN where nothing could be measured
+_RECORDED = ("losses", "validations")  # which are NaN where nothing could be measured
 Loss = Callable[[NDArray[np.int64]], Tensor]
 Network = TypeVar("Network", bound=nn.Module)
 
@@ -82,7 +82,7 @@ def fit_network(
     loss: of the items at some positions of range(count), with the network in training mode. facts: all else that the
     result depends on (a digest of the data, the network's config), in JSON; a state of other facts is refused.
     state: the file in which the run is kept; None keeps nothing. validate: a value to make small, called in
-    evaluation mode. factor: on the rate, of the share of all updates that is done; `facts` should tell it.
+    evaluation mode. factor: on the rate, of the share of all updates that is done; `facts` should hold it.
     """
     keep_memory()
     if not count:
@@ -197,10 +197,10 @@ class _Run:
         self._saved = self.updates
 
     def _restore(self, path: Path) -> None:
-        saved = load_checkpoint(path, STATE_KIND, unknown=_TOLD)
+        saved = load_checkpoint(path, STATE_KIND, unknown=_RECORDED)
         with understood(path.name):
             known = read_facts(saved.config, {"facts": dict, "early": bool})
-            told = [_told(saved.tensors, name) for name in _TOLD]
+            recorded = [_recorded(saved.tensors, name) for name in _RECORDED]
         if known["facts"] != self._facts:
             raise ConfigError(f"{path} belongs to another run; give this run a work folder of its own, or delete it")
         load_weights(self._network, of_prefix("network", saved.tensors), path.name)
@@ -208,11 +208,11 @@ class _Run:
         self._best = of_prefix("best", saved.tensors)
         if self._best:
             check_weights(self._network, self._best, path.name)
-        (self.losses, self.validations), self.early = told, known["early"]
+        (self.losses, self.validations), self.early = recorded, known["early"]
         self._saved = self.updates
 
 
-def _told(tensors: Mapping[str, Tensor], name: str) -> list[float]:
+def _recorded(tensors: Mapping[str, Tensor], name: str) -> list[float]:
     found = tensors.get(name)
     if found is None or found.ndim != 1 or found.dtype != torch.float64:
         raise ConfigError(f"{name} must be a list of numbers")

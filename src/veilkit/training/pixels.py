@@ -1,6 +1,8 @@
-"""A split's pictures in memory, as 8-bit tensors of one size."""
+"""A split in memory: its pictures as 8-bit tensors of one size, who is in them, and a digest."""
 
 from __future__ import annotations
+
+import hashlib
 
 import torch
 from PIL import Image
@@ -31,3 +33,17 @@ def read_picture(split: Split, index: int, size: tuple[int, int] | None = None) 
         raise DataError(f"{split.records[index].path}: cannot be read as an image: {error}") from error
     plane = torch.frombuffer(bytearray(picture.tobytes()), dtype=torch.uint8)
     return plane.view(picture.height, picture.width, 3).permute(2, 0, 1)
+
+
+def read_labels(split: Split) -> Tensor:
+    """int64 (N,): the place of each picture's person among the split's identities; each picture must have one."""
+    if any(record.identity is None for record in split.records):
+        raise DataError(f"expected an identity for each image of the {split.name!r} split, but some have none")
+    places = {name: place for place, name in enumerate(split.identities)}
+    return torch.tensor([places[str(record.identity)] for record in split.records])
+
+
+def split_digest(split: Split) -> str:
+    """SHA-256 of which pictures a split holds and of whom, by their names."""
+    records = "\n".join(f"{record.path}\t{record.identity}" for record in split.records)
+    return hashlib.sha256(records.encode("utf-8", "surrogateescape")).hexdigest()

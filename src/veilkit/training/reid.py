@@ -18,11 +18,10 @@ from veilkit.networks.reid import ReidNetwork, save_reid
 from veilkit.progress import Progress
 from veilkit.rng import Randomness
 from veilkit.training.allocator import keep_memory, without_denormals
-from veilkit.training.holdout import Holdout, hold_out
 from veilkit.training.pixels import read_pixels
 from veilkit.training.reid_config import ReidConfig
 from veilkit.training.reid_run import ReidRun
-from veilkit.training.retrieval import evaluate_reid
+from veilkit.training.retrieval import Holdout, evaluate_reid, hold_out
 from veilkit.types import Split
 
 

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from torch import Tensor, nn
 
-from veilkit.checkpoint import check_weights, load_checkpoint, load_weights, save_checkpoint, understood
-from veilkit.configs import check_range, read_facts
+from veilkit.checkpoint import check_weights, load_checkpoint, load_weights, save_checkpoint
 from veilkit.datasets.augment import augment
 from veilkit.datasets.sampler import PKSampler
 from veilkit.datasets.views import Views, moved
@@ -25,11 +24,19 @@ from veilkit.networks.backbones import BACKBONE_KIND
 from veilkit.networks.losses import Centres, weighted_regularised_triplet
 from veilkit.networks.reid import REID_KIND, ReidNetwork, ReidNetworkConfig, channels_last
 from veilkit.rng import Randomness
-from veilkit.training.pixels import read_pixels
+from veilkit.training.pixels import read_labels, read_pixels, split_digest
 from veilkit.training.reid_config import ReidConfig
 from veilkit.training.retrieval import embed_pixels
 from veilkit.training.schedule import Schedule
-from veilkit.training.state import MovingAverage, of_prefix, pack_optimizer, unpack_optimizer, with_prefix
+from veilkit.training.state import (
+    MovingAverage,
+    of_prefix,
+    pack_optimizer,
+    read_counts,
+    read_state,
+    unpack_optimizer,
+    with_prefix,
+)
 from veilkit.types import Split
 
 
@@ -70,8 +77,7 @@ class ReidRun:
     def __init__(
         self, train: Split, config: ReidConfig, init: Path | None = None, targets: Tensor | Views | None = None
     ) -> None:
-        if any(record.identity is None for record in train.records):
-            raise DataError(f"expected an identity for each image of the {train.name!r} split, but some have none")
+        self._labels = read_labels(train)
         if config.frozen and init is None:
             raise ConfigError(
                 f"frozen={config.frozen} keeps the first parts of the backbone as they start, "
@@ -84,13 +90,11 @@ class ReidRun:
             raise DataError(
                 f"expected soft targets of shape ({len(train)}, classes), but got {tuple(known.shape[1:])}"
             )
-        people = {name: label for label, name in enumerate(train.identities)}
-        classes = len(people) if known is None else known.shape[2]
+        classes = len(train.identities) if known is None else known.shape[2]
         self.config = config
         self.epoch = 0
         self._steps = 0
         self._rng = Randomness.from_seed(config.seed).child("reid")
-        self._labels = torch.tensor([people[str(record.identity)] for record in train.records])
         self._targets = known  # (views, N, C)
         self._moves = targets.moves if isinstance(targets, Views) else None
         self._pixels = read_pixels(train, config.stored or config.size)
@@ -187,19 +191,9 @@ class ReidRun:
 
     def restore(self, path: Path) -> None:
         """Go on from what `save` wrote; refuses the state of another recipe, start or dataset."""
-        saved = load_checkpoint(path, STATE_KIND)
-        with understood(path.name):
-            facts = read_facts(saved.config, {"run": dict, "epoch": int, "steps": int})
-            check_range("epoch", facts["epoch"], 0, self.config.epochs)
-            check_range("steps", facts["steps"], 0, 2**40)
-        other = facts["run"]
-        changed = sorted(n for n in {*other, *self._fingerprint} if other.get(n) != self._fingerprint.get(n))
-        if changed:
-            raise ConfigError(
-                f"{path} belongs to another run: {', '.join(changed)} differ; "
-                "give this run a work folder of its own, or delete that file"
-            )
-        self.epoch, self._steps = facts["epoch"], facts["steps"]
+        saved = read_state(path, STATE_KIND, self._fingerprint)
+        counts = read_counts(saved, path, {"epoch": self.config.epochs, "steps": 2**40})
+        self.epoch, self._steps = counts["epoch"], counts["steps"]
         load_weights(self._network, of_prefix("network", saved.tensors), path.name)
         load_weights(self._centres, of_prefix("centres", saved.tensors), path.name)
         unpack_optimizer(self._adam, of_prefix("adam", saved.tensors))
@@ -241,9 +235,7 @@ def network_config(config: ReidConfig, identities: int) -> ReidNetworkConfig:
 
 def _fingerprint(train: Split, config: ReidConfig) -> dict[str, Any]:
     """What makes two runs the same one; survives JSON."""
-    records = "\n".join(f"{record.path}\t{record.identity}" for record in train.records)
-    digest = hashlib.sha256(records.encode("utf-8", "surrogateescape")).hexdigest()
-    whole: dict[str, Any] = json.loads(json.dumps({**asdict(config), "data": digest}))
+    whole: dict[str, Any] = json.loads(json.dumps({**asdict(config), "data": split_digest(train)}))
     return whole
 
 

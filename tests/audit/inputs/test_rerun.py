@@ -19,9 +19,9 @@ from veilkit.audit.report.command import command
 from veilkit.audit.run import run_audit
 from veilkit.errors import CheckpointError
 from veilkit.experts import load_expert
-from veilkit.experts.digest import file_sha256
+from veilkit.experts.weights_files import file_sha256
+from veilkit.methods.disguise.identity import OwnIdentity
 from veilkit.methods.disguise.method import Disguise
-from veilkit.methods.disguise.view import OwnIdentity
 from veilkit.methods.pixelfade.method import PixelFade
 from veilkit.pipeline.manifest import read_manifest
 from veilkit.pipeline.protect import protect

@@ -66,7 +66,7 @@ def test_it_is_noise_that_keeps_the_features() -> None:
     wanted = expert.embed(images)
     near, far = ((expert.embed(each) - wanted).square().sum(1) for each in (kept, lost))
     assert (near < 0.5 * far).all()
-    assert [report["feature_distance"] for report in reports] == pytest.approx(near.tolist(), rel=1e-3)
+    assert [report.details["feature_distance"] for report in reports] == pytest.approx(near.tolist(), rel=1e-3)
     centred = [(each - each.mean()).flatten() for each in (kept, images)]
     assert abs(torch.nn.functional.cosine_similarity(*centred, dim=0)) < 0.35  # nothing of the start is the picture
 
@@ -80,7 +80,7 @@ def test_the_key_gets_back_what_another_does_not() -> None:
     right = (method.recover(release.images, rng=RNG) - images).square().mean()
     wrong = (method.recover(release.images, rng=Randomness.from_seed(5)) - images).square().mean()
     assert right < 0.8 * wrong
-    assert release.reports[0]["key_error"] > 0
+    assert release.reports[0].details["key_error"] > 0
     with pytest.raises(ConfigError, match="without a key model"):
         Avih.configured("keyless", {}).recover(images, rng=RNG)
 

@@ -20,10 +20,10 @@ from veilkit.datasets.folder import load_folder
 from veilkit.errors import CheckpointError, ConfigError, UsageError
 from veilkit.media.writing import to_pixels
 from veilkit.methods.base import bind
+from veilkit.methods.disguise.identity import cluster_people, known_person
 from veilkit.methods.disguise.identity_channel import OUTSIDE, PaperChannel, make_channel
 from veilkit.methods.disguise.identity_transforms import Opposite, TransformConfig, make_transform
 from veilkit.methods.disguise.method import NOBODY, NOT_DRAWN, PAPER, SMALL, Disguise, _beside
-from veilkit.methods.disguise.same_people import cluster_people, known_person
 from veilkit.methods.faces.method import MISSED, NO_FACE
 from veilkit.pipeline.protect import protect
 from veilkit.rng import Randomness
@@ -47,8 +47,8 @@ def truth() -> KnownFaces:
 def test_every_face_of_a_group_is_swapped_and_the_rest_is_untouched() -> None:
     image, boxes, _ = group_picture()
     made, report = run(tiny_disguise(finder=truth()), image)
-    assert [face["outcome"] for face in report["faces"]] == ["swapped"] * 3
-    assert report["told"] == []
+    assert [face["outcome"] for face in report.details["faces"]] == ["swapped"] * 3
+    assert report.notes == ()
     before, after = to_pixels(image).astype(int), to_pixels(made).astype(int)
     outside = np.ones(before.shape[:2], bool)
     for left, top, right, bottom in boxes:
@@ -67,19 +67,19 @@ def test_faces_that_cannot_be_swapped_are_hidden_and_told() -> None:
     sides = sorted(min(box[2] - box[0], box[3] - box[1]) for box in boxes)
     small = replace(TINY, least_side=math.ceil(sides[0]) + 1)
     made, report = run(tiny_disguise(small, finder=truth()), image)
-    hidden = [face for face in report["faces"] if face["outcome"] != "swapped"]
+    hidden = [face for face in report.details["faces"] if face["outcome"] != "swapped"]
     assert hidden
     assert all(face["outcome"] == "a face too small to be swapped: hidden" for face in hidden)
-    assert report["told"] == ["a face too small to be swapped: hidden"]
+    assert report.notes == ("a face too small to be swapped: hidden",)
     for left, top, right, bottom in (face["box"] for face in hidden):
         assert (made[:, top:bottom, left:right] == 0).all()
     bent = points.clone()
     bent[0, [0, 2]] = bent[0, [2, 0]]  # a nose for an eye: no face looks like that
     made, report = run(tiny_disguise(finder=KnownFaces(boxes, bent)), image)
-    assert report["told"] == ["a face that did not align: hidden"]
+    assert report.notes == ("a face that did not align: hidden",)
     coarse = tiny_disguise(replace(TINY, hide="pixelate"), finder=KnownFaces(boxes))  # a finder without points
     made, report = run(coarse, image)
-    assert len(report["faces"]) == 3
+    assert len(report.details["faces"]) == 3
     left, top, right, bottom = (int(value) for value in boxes[0])
     assert 1 < len({tuple(c) for c in made[:, top:bottom, left:right].flatten(1).T.tolist()}) <= 3 * 16
 
@@ -88,15 +88,15 @@ def test_a_planted_face_that_the_first_finder_misses_is_told_and_hidden() -> Non
     image, boxes, points = group_picture()
     blind = KnownFaces(boxes[1:], points[1:])
     made, report = run(tiny_disguise(finder=blind, second=truth()), image)
-    assert report["told"] == [MISSED]
-    assert [face["outcome"] for face in report["faces"]] == ["swapped", "swapped", MISSED]
-    left, top, right, bottom = report["faces"][-1]["box"]
+    assert report.notes == (MISSED,)
+    assert [face["outcome"] for face in report.details["faces"]] == ["swapped", "swapped", MISSED]
+    left, top, right, bottom = report.details["faces"][-1]["box"]
     np.testing.assert_allclose([left, top, right, bottom], boxes[0], atol=1)
     assert (made[:, max(0, top) : bottom, max(0, left) : right] == 0).all()
     _, report = run(tiny_disguise(finder=truth(), second=truth()), image)
-    assert report["told"] == []
+    assert report.notes == ()
     _, report = run(tiny_disguise(finder=KnownFaces([]), second=truth()), image)
-    assert [face["outcome"] for face in report["faces"]] == [MISSED] * 3
+    assert [face["outcome"] for face in report.details["faces"]] == [MISSED] * 3
 
 
 def test_a_face_at_the_corner_of_a_known_one_is_another_face() -> None:
@@ -108,7 +108,7 @@ def test_a_face_at_the_corner_of_a_known_one_is_another_face() -> None:
     placed = (points[:1] - torch.tensor(box[:2])) * scale + torch.tensor(known[:2])
     first = KnownFaces([known], placed)
     made, report = run(tiny_disguise(finder=first, second=KnownFaces([known, behind, nose])), image)
-    assert [face["outcome"] for face in report["faces"]] == ["swapped", MISSED]
+    assert [face["outcome"] for face in report.details["faces"]] == ["swapped", MISSED]
     assert (made[:, 15:49, 50:80] == 0).all()
 
 
@@ -116,10 +116,11 @@ def test_a_picture_without_any_face_found_is_told() -> None:
     image, _, _ = group_picture()
     made, report = run(tiny_disguise(finder=KnownFaces([])), image)
     counts = {"found": 0, "changed": 0, "hidden": 0, "doubtful": 0}
-    assert report == {"faces": [], "counts": counts, "told": [NO_FACE["pixelate"]]}
+    assert report.details == {"faces": [], "counts": counts}
+    assert report.notes == (NO_FACE["pixelate"],)
     assert len({tuple(colour) for colour in made.flatten(1).T.tolist()}) <= 8 * 40
     kept, report = run(tiny_disguise(replace(TINY, unfound="keep"), finder=KnownFaces([])), image)
-    assert report["told"] == [NO_FACE["keep"]]
+    assert report.notes == (NO_FACE["keep"],)
     assert torch.equal(kept, image)
 
 
@@ -131,8 +132,8 @@ def test_a_face_for_which_nothing_was_drawn_is_hidden_and_not_swapped(
     method = tiny_disguise(finder=truth())
     monkeypatch.setattr(method.model.swapper, "forward", lambda crops, identity: torch.full_like(crops, value))
     made, report = run(method, image)
-    assert report["told"] == [f"{NOT_DRAWN}: hidden"]
-    assert report["counts"] == {"found": 3, "changed": 0, "hidden": 3, "doubtful": 0}
+    assert report.notes == (f"{NOT_DRAWN}: hidden",)
+    assert report.details["counts"] == {"found": 3, "changed": 0, "hidden": 3, "doubtful": 0}
     assert bool(made.isfinite().all())
 
 
@@ -194,7 +195,7 @@ def test_people_known_by_their_faces_need_no_labels(tmp_path: Path, monkeypatch:
             face = F.interpolate(look[None], (40, 40), mode="nearest")[0] * (1 - 0.02 * shot)
             Image.fromarray(to_pixels(face)).save(tmp_path / f"{person}{shot}.png")
     config = replace(TINY, consistent=True, same_person=0.95)
-    method = tiny_disguise(config).acquainted(load_folder(tmp_path, "none"))
+    method = tiny_disguise(config).enrolled(load_folder(tmp_path, "none"))
     assert len(method.model.people) == 2
     assert method.fingerprint() != tiny_disguise(config).fingerprint()
     injected = Injected(method, monkeypatch)
@@ -218,10 +219,10 @@ def test_a_picture_of_nobody_known_is_told_where_identities_should_be_consistent
     image, _, _ = group_picture()
     method = tiny_disguise(replace(TINY, consistent=True), finder=truth())
     _, report = run(method, image)
-    assert report["told"] == [NOBODY]
-    assert [face["outcome"] for face in report["faces"]] == ["swapped"] * 3
-    assert run(method, image, person="ann")[1]["told"] == []
-    assert run(tiny_disguise(finder=truth()), image)[1]["told"] == []
+    assert report.notes == (NOBODY,)
+    assert [face["outcome"] for face in report.details["faces"]] == ["swapped"] * 3
+    assert run(method, image, person="ann")[1].notes == ()
+    assert run(tiny_disguise(finder=truth()), image)[1].notes == ()
 
 
 def test_clusters_of_planted_people() -> None:

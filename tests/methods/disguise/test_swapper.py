@@ -11,7 +11,7 @@ from torch import nn
 
 from veilkit.errors import ConfigError, DataError
 from veilkit.methods.disguise.swapper import Swapper, SwapperConfig, adain
-from veilkit.methods.faces.feather import feather
+from veilkit.methods.faces.pasting import feather
 
 SMALL = SwapperConfig(size=32, width=4, halvings=2, blocks=2, dim=6)
 

@@ -24,8 +24,7 @@ from veilkit.experts.finders import load_finder
 from veilkit.methods.disguise.identity import IdentityEncoder
 from veilkit.methods.disguise.identity_transforms import TransformConfig, unnatural_loss
 from veilkit.methods.disguise.method import PAPER, Disguise, DisguiseConfig
-from veilkit.methods.disguise.training.data import DisguiseData
-from veilkit.methods.disguise.training.jitter import shaken
+from veilkit.methods.disguise.training.data import DisguiseData, jittered
 from veilkit.methods.disguise.training.monitor import inference_noise
 from veilkit.methods.disguise.training.run import STATE_KIND, DisguiseRun
 from veilkit.methods.disguise.training.train import TrainedDisguise, train_disguise
@@ -346,12 +345,12 @@ def test_shaken_crops_are_moved_by_no_more_than_asked_and_pass_gradients() -> No
     crops = torch.full((64, 3, 40, 40), 0.5)
     crops[:, :, 19:21, 19:21] = 1.0
     crops.requires_grad_(True)
-    assert shaken(crops, 0.0, Randomness.from_seed(1)) is crops
-    found = shaken(crops, 0.1, Randomness.from_seed(1))
-    assert torch.equal(found, shaken(crops, 0.1, Randomness.from_seed(1)))
+    assert jittered(crops, 0.0, Randomness.from_seed(1)) is crops
+    found = jittered(crops, 0.1, Randomness.from_seed(1))
+    assert torch.equal(found, jittered(crops, 0.1, Randomness.from_seed(1)))
     assert float(found.detach().min()) >= 0
     assert float(found.detach().max()) <= 1
-    spot = shaken(crops, 0.1, Randomness.from_seed(2)).detach().mean(1)
+    spot = jittered(crops, 0.1, Randomness.from_seed(2)).detach().mean(1)
     brightest = spot.flatten(1).argmax(1)
     away = torch.stack([brightest // 40, brightest % 40], 1).float() + 0.5 - 20
     assert float(away.abs().max()) <= 0.1 * 40 + 2
@@ -366,7 +365,7 @@ def test_mirrored_or_not_a_shaken_crop_keeps_its_shape() -> None:
     crops[:, :, 10:30, 8:14] = 1.0  # a bar on the left
     sides = set()
     for seed in range(12):
-        columns = shaken(crops, 0.02, Randomness.from_seed(seed)).mean((0, 1, 2))
+        columns = jittered(crops, 0.02, Randomness.from_seed(seed)).mean((0, 1, 2))
         middle = float((columns * torch.arange(40)).sum() / columns.sum())
         sides.add(middle < 20)
         assert abs(abs(middle - 19.5) - 9) < 3  # the grain draws the middle inwards a little

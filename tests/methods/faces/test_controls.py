@@ -112,5 +112,5 @@ def test_missing_finders_and_missed_faces_are_told() -> None:
     method = FaceBlur(finder=KnownFaces(boxes[:2], points[:2]), second=KnownFaces(boxes))
     reports = method.protect(ImageBatch(image[None], ("a",)), rng=RNG).reports
     assert reports is not None
-    assert reports[0]["told"] == [MISSED]
-    assert [face["outcome"] for face in reports[0]["faces"]] == ["blurred", "blurred", MISSED]
+    assert reports[0].notes == (MISSED,)
+    assert [face["outcome"] for face in reports[0].details["faces"]] == ["blurred", "blurred", MISSED]

@@ -10,8 +10,7 @@ from tests.methods.disguises import KnownFaces
 from veilkit.experts.base import Detections
 from veilkit.experts.thorough import ThoroughFinder
 from veilkit.methods.faces.controls import FaceBlur, FaceBlurConfig
-from veilkit.methods.faces.method import DOUBTFUL, MISSED, NO_FACE
-from veilkit.methods.faces.missed import missed_faces
+from veilkit.methods.faces.method import DOUBTFUL, MISSED, NO_FACE, missed_faces
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch
 
@@ -52,8 +51,8 @@ def test_doubtful_regions_are_hidden_and_counted() -> None:
     assert release.images is not None
     assert release.reports is not None
     assert (release.images[0][:, 10:30, 120:140] == 0).all()
-    assert release.reports[0]["counts"] == {"found": 2, "changed": 1, "hidden": 1, "doubtful": 1}
-    assert release.reports[0]["told"] == sorted([MISSED, DOUBTFUL])
+    assert release.reports[0].details["counts"] == {"found": 2, "changed": 1, "hidden": 1, "doubtful": 1}
+    assert release.reports[0].notes == tuple(sorted([MISSED, DOUBTFUL]))
 
 
 @pytest.mark.parametrize("unfound", ["pixelate", "keep"])
@@ -65,7 +64,7 @@ def test_doubt_alone_is_no_face_found(unfound: str) -> None:
     release = method.protect(ImageBatch(image[None], ("a",)), rng=Randomness.from_seed(0))
     assert release.images is not None
     assert release.reports is not None
-    told = release.reports[0]["told"]
+    told = release.reports[0].notes
     assert DOUBTFUL in told
     assert (NO_FACE["pixelate"] in told) is (unfound == "pixelate")
     assert NO_FACE["keep"] not in told

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from veilkit.methods.fro.start import lay
+from veilkit.methods.fro.start import dead_leaves
 from veilkit.rng import Randomness
 
 
@@ -15,19 +15,19 @@ def plain(*colours: float, size: tuple[int, int] = (64, 32)) -> torch.Tensor:
 
 def test_no_leaves_leave_the_picture_as_it_is() -> None:
     picture = torch.rand(3, 64, 32, generator=torch.Generator().manual_seed(0))
-    assert torch.equal(lay(picture, plain(0.0), 0, Randomness.from_seed(0)), picture)
+    assert torch.equal(dead_leaves(picture, plain(0.0), 0, Randomness.from_seed(0)), picture)
 
 
 def test_leaves_are_pieces_of_the_sources_and_the_picture_is_not_touched() -> None:
     picture, sources = plain(0.5)[0], plain(0.0, 1.0)
-    laid = lay(picture, sources, 12, Randomness.from_seed(0))
+    laid = dead_leaves(picture, sources, 12, Randomness.from_seed(0))
     assert laid.unique().tolist() == [0.0, 0.5, 1.0]
     assert picture.unique().tolist() == [0.5]
 
 
 def test_a_leaf_keeps_half_of_its_source_around_the_colour_of_its_middle() -> None:
     source = torch.linspace(0, 1, 64)[None, :, None].expand(3, 64, 32).contiguous()
-    laid = lay(torch.full((3, 64, 32), -1.0), source[None], 1, Randomness.from_seed(3))
+    laid = dead_leaves(torch.full((3, 64, 32), -1.0), source[None], 1, Randomness.from_seed(3))
     inside = laid[0] >= 0
     assert 0 < inside.float().mean() < 0.9
     doubled = 2 * laid[0][inside] - source[0][inside]  # the middle's colour, once the source's half is taken off
@@ -36,7 +36,7 @@ def test_a_leaf_keeps_half_of_its_source_around_the_colour_of_its_middle() -> No
 
 def test_small_leaves_lie_above_large_ones_and_edges_come_at_all_scales() -> None:
     covered = [
-        (lay(plain(0.0)[0], plain(1.0), count, Randomness.from_seed(seed))[0] > 0).float().mean().item()
+        (dead_leaves(plain(0.0)[0], plain(1.0), count, Randomness.from_seed(seed))[0] > 0).float().mean().item()
         for count in (1, 40)
         for seed in range(20)
     ]
@@ -48,6 +48,6 @@ def test_small_leaves_lie_above_large_ones_and_edges_come_at_all_scales() -> Non
 @pytest.mark.parametrize("seed", [0, 1])
 def test_leaves_belong_to_the_key(seed: int) -> None:
     picture, sources = plain(0.5)[0], plain(0.0, 1.0)
-    first = lay(picture, sources, 12, Randomness.from_seed(seed))
-    assert torch.equal(first, lay(picture, sources, 12, Randomness.from_seed(seed)))
-    assert not torch.equal(first, lay(picture, sources, 12, Randomness.from_seed(seed + 2)))
+    first = dead_leaves(picture, sources, 12, Randomness.from_seed(seed))
+    assert torch.equal(first, dead_leaves(picture, sources, 12, Randomness.from_seed(seed)))
+    assert not torch.equal(first, dead_leaves(picture, sources, 12, Randomness.from_seed(seed + 2)))

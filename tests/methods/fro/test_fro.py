@@ -16,7 +16,7 @@ from veilkit.errors import CheckpointError, ConfigError
 from veilkit.methods.fro.assembly import AssemblyConfig, Statistics, assemble, divergence, soft_labels
 from veilkit.methods.fro.method import DEEP_INVERSION, KINDS, LOOKS, SPECTRAL, Fro
 from veilkit.methods.fro.pool import Pool
-from veilkit.methods.fro.principal_components import Looks
+from veilkit.methods.fro.start import PrincipalComponents
 from veilkit.rng import Randomness
 from veilkit.types import Record, Split
 
@@ -42,12 +42,14 @@ def made(config: AssemblyConfig, pool: Pool | None = None, seed: int = 0) -> tup
     pool = pool or small_pool()
     return assemble(
         pool.classifier, torch.tensor([0, 1, 2, 0]), 3, (32, 16), mean=pool.mean, std=pool.std, config=config,
-        rng=Randomness.from_seed(seed), items=("a", "b", "c", "d"), looks=pool.looks,
+        rng=Randomness.from_seed(seed), items=("a", "b", "c", "d"), components=pool.components,
     )  # fmt: skip
 
 
-def known_looks(count: int = 64) -> Looks:
-    return Looks.of((255 * torch.rand(count, 3, 32, 16, generator=torch.Generator().manual_seed(5))).byte())
+def known_components(count: int = 64) -> PrincipalComponents:
+    return PrincipalComponents.of(
+        (255 * torch.rand(count, 3, 32, 16, generator=torch.Generator().manual_seed(5))).byte()
+    )
 
 
 def test_softened_labels_are_a_distribution_with_its_peak_at_the_class() -> None:
@@ -88,20 +90,20 @@ def test_looks_and_coarse_steps_exclude_each_other() -> None:
 
 
 @pytest.mark.parametrize("spectrum", [0.0, 1.0])
-def test_pictures_begin_with_the_looks_of_the_originals(spectrum: float) -> None:
+def test_pictures_begin_with_the_components_of_the_originals(spectrum: float) -> None:
     pool = small_pool()
-    pool.looks = known_looks()
+    pool.components = known_components()
     config = replace(LOOKS, spectrum=spectrum, steps=1, rate=1e-6)
     images, _ = made(config, pool)
-    weights = [Randomness.from_seed(0).child("looks", item).normal(len(pool.looks.axes)) for item in "abcd"]
-    torch.testing.assert_close(images, pool.looks.mixed(torch.stack(weights), (32, 16)), atol=0.1, rtol=0)
+    weights = [Randomness.from_seed(0).child("looks", item).normal(len(pool.components.axes)) for item in "abcd"]
+    torch.testing.assert_close(images, pool.components.mixed(torch.stack(weights), (32, 16)), atol=0.1, rtol=0)
     others, _ = made(config, pool, seed=1)
     assert not torch.allclose(images, others, atol=0.1)
 
 
 def test_a_group_is_of_one_kind_which_the_key_draws() -> None:
     fro = tiny_fro(PEOPLE)
-    fro.pool.looks = known_looks()
+    fro.pool.components = known_components()
     kinds = fro.reconfigured(settings={"kinds": "noise,looks,leaves,sure-leaves,figures", "assembly.steps": 2})
     singles = {kind: fro.reconfigured(settings={"kinds": kind, "assembly.steps": 2}) for kind in kinds.config.kinds}
     drawn = set()
@@ -126,22 +128,22 @@ def test_settings_of_the_assembly_rule_what_a_kind_leaves_open() -> None:
         tiny_fro(PEOPLE).reconfigured(settings={"kinds": "nose"})
 
 
-def test_a_classifier_without_looks_says_what_to_do() -> None:
+def test_a_classifier_without_components_says_what_to_do() -> None:
     with pytest.raises(ConfigError, match="preset that begins with noise"):
         made(LOOKS)
 
 
-def test_looks_are_part_of_the_pool_and_of_its_file(tmp_path: Path) -> None:
+def test_components_are_part_of_the_pool_and_of_its_file(tmp_path: Path) -> None:
     fro, plain = tiny_fro(PEOPLE), tiny_fro(PEOPLE)
-    fro.pool.looks = known_looks()
+    fro.pool.components = known_components()
     assert fro.fingerprint() != plain.fingerprint()
     for method, name in ((fro, "with"), (plain, "without")):
         method.save(tmp_path / f"{name}.safetensors")
-    found = Fro.load(tmp_path / "with.safetensors").pool.looks
+    found = Fro.load(tmp_path / "with.safetensors").pool.components
     assert found is not None
-    torch.testing.assert_close(found.axes, fro.pool.looks.axes, atol=1e-3, rtol=1e-3)
-    torch.testing.assert_close(found.mean, fro.pool.looks.mean, atol=1e-3, rtol=1e-3)
-    assert Fro.load(tmp_path / "without.safetensors").pool.looks is None
+    torch.testing.assert_close(found.axes, fro.pool.components.axes, atol=1e-3, rtol=1e-3)
+    torch.testing.assert_close(found.mean, fro.pool.components.mean, atol=1e-3, rtol=1e-3)
+    assert Fro.load(tmp_path / "without.safetensors").pool.components is None
 
 
 def test_statistics_are_equation_5_written_out() -> None:

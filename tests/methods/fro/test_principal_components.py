@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from veilkit.errors import DataError
-from veilkit.methods.fro.principal_components import FEWEST, Looks
+from veilkit.methods.fro.start import FEWEST, PrincipalComponents
 
 
 def pictures(count: int, size: tuple[int, int], seed: int = 0) -> torch.Tensor:
@@ -23,14 +23,14 @@ def pictures(count: int, size: tuple[int, int], seed: int = 0) -> torch.Tensor:
 @pytest.mark.parametrize("size", [(16, 16), (8, 4)])  # more values than pictures, and fewer
 def test_axes_are_principal_components_one_deviation_long(size: tuple[int, int]) -> None:
     pixels = pictures(100, size)
-    looks = Looks.of(pixels)
+    components = PrincipalComponents.of(pixels)
     values = pixels.numpy().astype(np.float64).reshape(100, 3, size[0] // 2, 2, size[1] // 2, 2).mean((3, 5)) / 255
     flat = values.reshape(100, -1)
-    np.testing.assert_allclose(looks.mean.numpy().ravel(), flat.mean(0), atol=1e-5)
+    np.testing.assert_allclose(components.mean.numpy().ravel(), flat.mean(0), atol=1e-5)
     _, lengths, directions = np.linalg.svd(flat - flat.mean(0), full_matrices=False)
-    count = len(looks.axes)
+    count = len(components.axes)
     assert count == 100 // 16
-    ours = looks.axes.flatten(1).numpy()
+    ours = components.axes.flatten(1).numpy()
     np.testing.assert_allclose(np.linalg.norm(ours, axis=1), lengths[:count] / 10, rtol=1e-3)
     for axis, true in list(zip(ours, directions, strict=False))[:2]:  # the two stripes; noise has no certain axes
         assert abs(axis @ true) == pytest.approx(np.linalg.norm(axis), rel=1e-3)
@@ -38,9 +38,9 @@ def test_axes_are_principal_components_one_deviation_long(size: tuple[int, int])
 
 def test_mixtures_vary_as_the_pictures_do() -> None:
     pixels = pictures(600, (16, 16))
-    looks = Looks.of(pixels)
-    weights = torch.randn(2000, len(looks.axes), generator=torch.Generator().manual_seed(0))
-    mixed = looks.mixed(weights, (16, 16))
+    components = PrincipalComponents.of(pixels)
+    weights = torch.randn(2000, len(components.axes), generator=torch.Generator().manual_seed(0))
+    mixed = components.mixed(weights, (16, 16))
     assert mixed.shape == (2000, 3, 16, 16)
     upper = pixels[:, :, :8].float().div(255).mean((1, 2, 3))
     assert mixed[:, :, :6].mean((1, 2, 3)).std().item() == pytest.approx(upper.std().item(), rel=0.1)
@@ -48,21 +48,21 @@ def test_mixtures_vary_as_the_pictures_do() -> None:
 
 
 def test_mixtures_are_pictures_of_the_size_asked_for() -> None:
-    looks = Looks.of(pictures(FEWEST, (16, 8)))
-    mixed = looks.mixed(torch.full((2, len(looks.axes)), 100.0), (17, 9))
+    components = PrincipalComponents.of(pictures(FEWEST, (16, 8)))
+    mixed = components.mixed(torch.full((2, len(components.axes)), 100.0), (17, 9))
     assert mixed.shape == (2, 3, 17, 9)
     assert mixed.min() >= 0
     assert mixed.max() <= 1
 
 
 def test_very_many_pictures_are_sampled_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("veilkit.methods.fro.principal_components._MOST_PICTURES", 80)
+    monkeypatch.setattr("veilkit.methods.fro.start._MOST_PICTURES", 80)
     pixels = pictures(200, (8, 8))
     some = pixels[torch.arange(80) * 200 // 80]
-    assert torch.equal(Looks.of(pixels).mean, Looks.of(some).mean)
+    assert torch.equal(PrincipalComponents.of(pixels).mean, PrincipalComponents.of(some).mean)
 
 
 def test_no_axis_belongs_to_a_few_pictures() -> None:
-    assert len(Looks.of(pictures(FEWEST, (16, 16))).axes) == FEWEST // 16
+    assert len(PrincipalComponents.of(pictures(FEWEST, (16, 16))).axes) == FEWEST // 16
     with pytest.raises(DataError, match="at least 64 pictures"):
-        Looks.of(pictures(FEWEST - 1, (16, 16)))
+        PrincipalComponents.of(pictures(FEWEST - 1, (16, 16)))

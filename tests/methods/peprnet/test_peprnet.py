@@ -14,7 +14,7 @@ from tests.training.test_reid import write_people
 from veilkit.errors import BudgetError, ConfigError, DataError
 from veilkit.experts import load_expert
 from veilkit.methods.controls import Pixelate
-from veilkit.methods.model_files import expert_beside
+from veilkit.methods.decoder import expert_beside
 from veilkit.methods.peprnet.deid_decoder import levelled
 from veilkit.methods.peprnet.method import PAPER, SMALL, Deid, PeprNet, deid_target
 from veilkit.privacy import Budget, Ledger

@@ -17,8 +17,7 @@ from tests.networks.test_losses import direct_hinge
 from tests.training.test_reid import write_people
 from veilkit.errors import ConfigError, DataError
 from veilkit.methods.peprnet.method import PAPER, PeprNetConfig, deid_target
-from veilkit.methods.peprnet.training.run import PeprRun
-from veilkit.methods.peprnet.training.train import TrainedPepr, train_peprnet
+from veilkit.methods.peprnet.training.run import PeprRun, TrainedPepr, train_peprnet
 from veilkit.training.schedule import Decay, Schedule
 from veilkit.types import Record, Split
 

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from tests.methods.experts import SIZE, Toy, pictures, tiny_expert_file, toy_expert
 from veilkit.errors import ConfigError
 from veilkit.media.writing import to_pixels
-from veilkit.methods.expert_guided.calibration import spread
-from veilkit.methods.expert_guided.feature_loss import Ask, Authorised
+from veilkit.methods.expert_guided.feature_loss import AuthorisedExpert, Query
+from veilkit.methods.expert_guided.method import spread
 from veilkit.methods.expert_guided.pixel_space import Space
 from veilkit.methods.pixelfade.config import PAPER, RELEASED, PixelFadeConfig
 from veilkit.methods.pixelfade.method import PixelFade
@@ -72,7 +72,7 @@ def test_algorithm_1_is_the_papers(preset: PixelFadeConfig, limit: float, step: 
     seen = set()
     for index in range(3):
         wanted, replaced, moves = plain_algorithm(images[index], f"picture{index}", config, limit)
-        assert release.reports[index]["replacements"] == replaced
+        assert release.reports[index].details["replacements"] == replaced
         assert (release.images[index] - wanted).abs().max() <= 0.51 / 255 + 1e-4
         seen.add((replaced > config.startup, moves > config.startup))
     assert (True, True) in seen  # both operations took part beyond the start
@@ -100,8 +100,10 @@ def test_the_printed_rule_is_that_of_features_of_unit_length() -> None:
     assert one.reports is not None
     features = [torch.nn.functional.normalize(toy_expert().embed(each)) for each in (one.images, images)]
     distances = (features[0] - features[1]).square().sum(1)
-    assert [report["feature_distance"] for report in one.reports] == pytest.approx(distances.tolist(), rel=1e-3)
-    assert {report["limit"] for report in one.reports} == {0.03}
+    assert [report.details["feature_distance"] for report in one.reports] == pytest.approx(
+        distances.tolist(), rel=1e-3
+    )
+    assert {report.details["limit"] for report in one.reports} == {0.03}
     plain = PixelFade(replace(config, threshold_kind="sum"), toy_expert(Scaled(32))).protect(batch(images), rng=RNG)
     assert plain.images is not None
     assert (plain.images - many.images).abs().mean() > 0.01
@@ -133,9 +135,9 @@ def test_the_constraint_holds_in_the_8_bit_file(config: PixelFadeConfig, most: i
     )
     distances = (expert.embed(files) - expert.embed(images)).square().sum(1)
     for distance, report in zip(distances.tolist(), release.reports, strict=True):
-        assert report["feature_distance"] == pytest.approx(distance, rel=1e-3, abs=1e-6)
-        assert report["held"] == (report["feature_distance"] < report["limit"] == 0.05)
-    assert sum(report["held"] for report in release.reports) >= most
+        assert report.details["feature_distance"] == pytest.approx(distance, rel=1e-3, abs=1e-6)
+        assert report.within_limit == (report.details["feature_distance"] < report.details["limit"] == 0.05)
+    assert sum(report.within_limit for report in release.reports) >= most
     assert (files - images).abs().mean() > 0.15  # and it is another picture
 
 
@@ -211,7 +213,7 @@ def test_every_slot_is_in_one_lane_and_lanes_have_the_same_bits() -> None:
     method = PixelFade.configured(settings={"expert": tiny_expert_file(), "batch": 5})
     known = method.authorised
     assert sorted(slot for lane in known.lanes for slot in lane) == list(range(known.slots))
-    ask, other = (Ask(picture, torch.zeros(known.expert.dim)) for picture in pictures(2, 50, 20))
+    ask, other = (Query(picture, torch.zeros(known.expert.dim)) for picture in pictures(2, 50, 20))
     for lane in known.lanes:
         answers = [known.evaluate({slot: ask, (slot + 1) % known.slots: other})[slot] for slot in lane]
         assert all(torch.equal(answer.gradient, answers[0].gradient) for answer in answers)
@@ -219,12 +221,12 @@ def test_every_slot_is_in_one_lane_and_lanes_have_the_same_bits() -> None:
 
 def test_the_answer_is_the_derivative() -> None:
     """Through resizing: against differences of the feature distance itself."""
-    known = Authorised(toy_expert(), 3)
+    known = AuthorisedExpert(toy_expert(), 3)
     picture, target = pictures(1, 13, 11)[0].clamp(0.1, 0.9), torch.zeros(7)
-    answer = known.evaluate({1: Ask(picture, target)})[1]
+    answer = known.evaluate({1: Query(picture, target)})[1]
     assert answer.distance == pytest.approx(toy_expert().embed(picture[None]).square().sum().item(), rel=1e-5)
     towards = torch.randn(picture.shape, generator=torch.Generator().manual_seed(0)) * 1e-3
-    up, down = (known.evaluate({0: Ask(picture + sign * towards, target)})[0].distance for sign in (1, -1))
+    up, down = (known.evaluate({0: Query(picture + sign * towards, target)})[0].distance for sign in (1, -1))
     assert (up - down) / 2 == pytest.approx((answer.gradient * towards).sum().item(), rel=0.02)
 
 
@@ -260,7 +262,7 @@ def test_an_expert_of_other_images_is_refused() -> None:
 
 def test_an_infrared_expert_sees_the_luma() -> None:
     expert = toy_expert(channels=1)
-    answer = Authorised(expert, 2).evaluate({0: Ask(pictures(1)[0], torch.zeros(7))})[0]
+    answer = AuthorisedExpert(expert, 2).evaluate({0: Query(pictures(1)[0], torch.zeros(7))})[0]
     red, green, blue = answer.gradient
     assert torch.allclose(red / 0.299, green / 0.587, rtol=1e-3, atol=1e-7)
     assert torch.allclose(red / 0.299, blue / 0.114, rtol=1e-3, atol=1e-7)
@@ -300,7 +302,7 @@ def test_other_optimisations_of_figure_4(settings: dict[str, object]) -> None:
     assert made.images is not None
     assert (made.images - images).abs().mean() > 0.01
     assert made.reports is not None
-    assert (made.reports[0]["replacements"] == 0) == (settings["optimisation"] == "l1")
+    assert (made.reports[0].details["replacements"] == 0) == (settings["optimisation"] == "l1")
 
 
 def test_noise_is_still_noise_after_the_experts_resize() -> None:

@@ -18,13 +18,12 @@ from tests.methods.anonymisers import TINY
 from tests.training.test_reid import write_people
 from veilkit.errors import ConfigError, DataError
 from veilkit.methods.privacyreid.method import PAPER, desensitiser
-from veilkit.methods.privacyreid.training.check import ValidationPeople
+from veilkit.methods.privacyreid.training.check import ValidationPeople, set_aside
 from veilkit.methods.privacyreid.training.config import AnonymiserConfig
 from veilkit.methods.privacyreid.training.data import AnonymiserData, Desensitiser
 from veilkit.methods.privacyreid.training.joint_reid import JointReid
 from veilkit.methods.privacyreid.training.run import AnonymiserRun
 from veilkit.methods.privacyreid.training.train import TrainedAnonymiser, train_anonymiser, train_desensitised
-from veilkit.methods.privacyreid.training.validation_people import set_aside
 from veilkit.networks.losses import weighted_regularised_triplet
 from veilkit.rng import Randomness
 from veilkit.types import Record, Split

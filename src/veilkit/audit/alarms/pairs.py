@@ -10,7 +10,7 @@ import numpy as np
 from veilkit.audit.inputs.relatedness import Related, related
 from veilkit.audit.inputs.subject import Subject
 from veilkit.audit.result import Alarm, AuditResult
-from veilkit.methods import METHODS
+from veilkit.methods import METHODS, Calibrates, Learns, Mixes, Synthesiser
 from veilkit.pipeline.manifest import Manifest
 from veilkit.pipeline.remembered import remembered_sources
 from veilkit.pipeline.synthesis import is_synthetic
@@ -98,7 +98,7 @@ def _remembered(subject: Subject, private: Sequence[Path]) -> tuple[int, int]:
 def _may_be_unlike(manifest: Manifest | None) -> bool:
     """Whether a picture of this method may rightly be more like other originals than like its own."""
     kind = None if manifest is None or manifest.method not in METHODS else METHODS[manifest.method]
-    return kind is not None and (kind.mixes or kind.learns or kind.calibrates)
+    return kind is not None and issubclass(kind, Mixes | Synthesiser | Learns | Calibrates)
 
 
 def _by_pixels(subject: Subject) -> Related:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from veilkit.configs import as_dict
-from veilkit.methods import METHODS
+from veilkit.methods import METHODS, Learns
 
 Place = tuple[str, ...]
 """The names of an entry and of those that it lies in, outermost first."""
@@ -21,7 +21,7 @@ def training_record(manifest: Any) -> frozenset[Place]:
     A release is made from its key and the model. The seed of the model's training makes neither of them.
     """
     name = manifest.get("method") if isinstance(manifest, Mapping) else None
-    if not isinstance(name, str) or name not in METHODS or not METHODS[name].learns:
+    if not isinstance(name, str) or name not in METHODS or not issubclass(METHODS[name], Learns):
         return frozenset()
     return frozenset(("config", *place) for place in _places(as_dict(METHODS[name].default)))
 

@@ -13,7 +13,7 @@ from veilkit.attacks import Oracle
 from veilkit.audit.cells.store import as_json
 from veilkit.configs import as_dict, differing
 from veilkit.errors import CheckpointError, ConfigError, UsageError
-from veilkit.methods import METHODS, Method, bind
+from veilkit.methods import METHODS, Calibrates, Learns, Method, Mixes, Synthesiser, bind
 from veilkit.methods.base import InjectsIdentity
 from veilkit.pipeline.manifest import Manifest
 from veilkit.rng import Randomness
@@ -30,7 +30,7 @@ def method_of(manifest: Manifest | None, model: Path | None = None) -> Method[An
     file `model`; raises CheckpointError where that file has nothing to do with the release.
     """
     kind = None if manifest is None or manifest.method not in METHODS else METHODS[manifest.method]
-    if model is not None and (kind is None or not (kind.learns or kind.calibrates)):
+    if model is not None and (kind is None or not issubclass(kind, Learns | Calibrates)):
         who = (
             "of which no method with a model is known" if kind is None else f"which {kind.name} made, without a model"
         )
@@ -38,9 +38,9 @@ def method_of(manifest: Manifest | None, model: Path | None = None) -> Method[An
     if manifest is None or kind is None:
         return None
     learned = None if model is None else _of_release(kind, model, manifest)
-    if kind.mixes or kind.calibrates or kind.unpaired or not kind.random:
+    if issubclass(kind, Mixes | Synthesiser | Calibrates) or not kind.random:
         return None
-    if kind.learns:
+    if issubclass(kind, Learns):
         return None if learned is None else _as_released(learned, manifest, model)
     if manifest.expert_sha256 is not None:
         return None
@@ -53,7 +53,7 @@ def method_of(manifest: Manifest | None, model: Path | None = None) -> Method[An
 def wants_model(manifest: Manifest | None) -> bool:
     """Whether a release could be made again if its model were at hand."""
     kind = None if manifest is None or manifest.method not in METHODS else METHODS[manifest.method]
-    return kind is not None and kind.learns and kind.random and not (kind.mixes or kind.unpaired)
+    return kind is not None and kind.random and issubclass(kind, Learns) and not issubclass(kind, Mixes | Synthesiser)
 
 
 def _of_release(kind: type[Method[Any]], model: Path, manifest: Manifest) -> Method[Any]:

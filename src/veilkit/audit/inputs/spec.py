@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from veilkit.audit.options import seconds_of, wanted_attacks
 from veilkit.errors import ConfigError, DataError, UsageError
-from veilkit.methods import METHODS
+from veilkit.methods import METHODS, Learns
 from veilkit.plain_json import check_plain
 
 _NAME = re.compile(r"[\w-]+")
@@ -233,9 +233,9 @@ def _check(spec: AuditSpec, file: Path) -> None:
     for method in spec.methods:
         kind = METHODS[method.method]
         try:
-            if kind.learns and method.model is None:
+            if issubclass(kind, Learns) and method.model is None:
                 wrong.append(f"method {method.name}: {method.method} must learn before it protects; give its `model`")
-            elif not kind.learns:
+            elif not issubclass(kind, Learns):
                 kind.configured(method.preset, method.settings)
         except UsageError as error:
             wrong.append(f"method {method.name}: {error}")

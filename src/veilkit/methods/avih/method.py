@@ -12,10 +12,11 @@ from torch import Tensor
 
 from veilkit.configs import check_range
 from veilkit.errors import ConfigError
-from veilkit.methods.expert_guided.feature_loss import Ask
+from veilkit.methods.expert_guided.feature_loss import Query
 from veilkit.methods.expert_guided.method import ExpertBound, ExpertSettings
-from veilkit.methods.expert_guided.scheduler import Course, Made, quantised
+from veilkit.methods.expert_guided.scheduler import Optimisation, Optimised, quantised
 from veilkit.rng import Randomness
+from veilkit.types import PictureReport
 
 _SHAPES = ((16, 3), (16, 16), (3, 16))  # output and input channels of its 3x3 convolutions
 
@@ -100,7 +101,7 @@ class Avih(ExpertBound[AvihConfig]):
         """Whether the features' distance is measured in units of the spread."""
         return self.config.features == "relative"
 
-    def course(self, picture: Tensor, item: str, *, rng: Randomness) -> Course:
+    def optimise(self, picture: Tensor, item: str, *, rng: Randomness) -> Optimisation:
         """Momentum steps down the loss."""
         unit = self.spread if self.needs_spread else float(self.authorised.expert.dim)
         key = _key_model(rng) if self.config.key else None
@@ -118,13 +119,13 @@ def _key_model(rng: Randomness) -> KeyModel:
     return KeyModel(rng.child("key model"))
 
 
-def hide(picture: Tensor, *, unit: float, key: KeyModel | None, config: AvihConfig, rng: Randomness) -> Course:
+def hide(picture: Tensor, *, unit: float, key: KeyModel | None, config: AvihConfig, rng: Randomness) -> Optimisation:
     """Optimise one picture (3, H, W) in [0, 1]. unit: what the squared feature distance is divided by."""
-    features = (yield Ask(picture, None)).features
+    features = (yield Query(picture, None)).features
     values = rng.child("start").normal(*picture.shape) if config.start == "noise" else picture
     velocity, length, before, rises = torch.zeros_like(values), config.step, math.inf, 0
     for _ in range(config.steps):
-        answer = yield Ask(values, features)
+        answer = yield Query(values, features)
         seen, of_picture = picture_terms(values, picture, key, config)
         of_features = config.feature_weight / unit * answer.gradient
         if config.balance == "each":
@@ -139,12 +140,12 @@ def hide(picture: Tensor, *, unit: float, key: KeyModel | None, config: AvihConf
         if rises == config.patience:
             length, rises = config.decay * length, 0
     shown = quantised(values)
-    answer = yield Ask(shown, features)
-    report = {"feature_distance": answer.distance, "steps": config.steps}
+    answer = yield Query(shown, features)
+    details = {"feature_distance": answer.distance, "steps": config.steps}
     if key is not None:
         with torch.no_grad():
-            report["key_error"] = (key(shown[None])[0] - picture).square().mean().item()
-    return Made(shown, report)
+            details["key_error"] = (key(shown[None])[0] - picture).square().mean().item()
+    return Optimised(shown, PictureReport(details=details))
 
 
 def picture_terms(values: Tensor, picture: Tensor, key: KeyModel | None, config: AvihConfig) -> tuple[float, Tensor]:

@@ -1,11 +1,11 @@
-"""Who somebody is, as Disguise takes it: experts, joined to one unit vector."""
+"""Who somebody is, as Disguise takes it: experts, joined to one unit vector; and who is the same person."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import numpy as np
 import torch
@@ -15,10 +15,15 @@ from torch import Tensor
 
 from veilkit.errors import ConfigError
 from veilkit.experts.alignment import VIEWS, view
-from veilkit.experts.base import Embedder
+from veilkit.experts.base import Embedder, ExpertInfo
 from veilkit.methods.disguise.identity_transforms import Ensemble, geometry_loss
+from veilkit.methods.faces.method import found_faces
 from veilkit.rng import Randomness
 from veilkit.training.fitting import FitConfig, fit_network, seeded
+
+if TYPE_CHECKING:
+    from veilkit.methods.disguise.method import Disguise
+
 
 _CHUNK = 32
 _PAIRS = 64  # pictures whose cosines are compared at once
@@ -131,3 +136,68 @@ def fit_ensemble(
         ensemble, loss, len(features[0]), config, facts=facts, state=state, what="joining experts", stream=stream
     )
     encoder.ensemble = ensemble.requires_grad_(False)
+
+
+_MOST = 20_000  # faces; all pairs are compared
+
+
+def cluster_people(vectors: Tensor, threshold: float) -> Tensor:
+    """Unit vectors (N, D) to the middles (P, D), of length 1, of clusters whose mean cosine is at least `threshold`.
+
+    Average linkage; the middles come in the order of their first face.
+    """
+    from sklearn.cluster import AgglomerativeClustering  # half a second that only clustering has to pay for
+
+    from veilkit.errors import DataError
+
+    if len(vectors) > _MOST:
+        raise DataError(f"at most {_MOST} faces can be compared with each other, but got {len(vectors)}: give labels")
+    if len(vectors) < 2:
+        return vectors.clone()
+    unit = F.normalize(vectors.double())
+    clusters = AgglomerativeClustering(
+        n_clusters=None, metric="cosine", linkage="average", distance_threshold=1 - threshold
+    ).fit(unit.numpy())
+    labels = np.asarray(clusters.labels_)
+    first = {int(label): place for place, label in reversed(list(enumerate(labels)))}
+    middles = [unit[torch.from_numpy(labels == label)].mean(0) for label in sorted(first, key=first.__getitem__)]
+    return F.normalize(torch.stack(middles)).float()
+
+
+def known_person(vector: Tensor, middles: Tensor, threshold: float) -> int | None:
+    """The nearest of `middles` (P, D) to a unit vector (D,), where its cosine is at least `threshold`."""
+    if not len(middles):
+        return None
+    cosines = middles @ vector
+    best = int(cosines.argmax())
+    return best if float(cosines[best]) >= threshold else None
+
+
+class OwnIdentity(Embedder):
+    """Who the largest face of a picture is to the model's own experts; zeros where none is found."""
+
+    def __init__(self, method: Disguise) -> None:
+        self._method = method
+
+    @property
+    def info(self) -> ExpertInfo:
+        """The model's, for its experts, their joining and the alignment are parts of it."""
+        method = self._method
+        return ExpertInfo(
+            name="disguise-identity", kind="embedder", dim=method.config.transform.dim, sha256=method.fingerprint(),
+            differentiable=False, licence="as of the model", source="the identity experts of the model",
+            origin="file",
+        )  # fmt: skip
+
+    @torch.no_grad()
+    def embed(self, images: Tensor) -> Tensor:
+        """(N, 3, H, W) -> (N, D) vectors of length 1, or zeros."""
+        answers = [self._one(image) for image in images]
+        return torch.stack(answers) if answers else images.new_zeros(0, self.dim)
+
+    def _one(self, image: Tensor) -> Tensor:
+        for face in found_faces(self._method.finder.detect(image[None])[0], None):
+            vector = self._method.identity_of(image, face)
+            if vector is not None:
+                return vector[0]
+        return image.new_zeros(self.dim)

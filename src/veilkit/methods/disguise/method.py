@@ -19,14 +19,12 @@ from veilkit.experts.alignment import WIDE, warp
 from veilkit.experts.base import Detector
 from veilkit.experts.supervisors import load_identity, load_utility
 from veilkit.methods.disguise.critics import CriticsConfig
-from veilkit.methods.disguise.identity import IdentityEncoder
+from veilkit.methods.disguise.identity import IdentityEncoder, OwnIdentity, cluster_people, known_person
 from veilkit.methods.disguise.identity_channel import Channel, ChannelKind, check_channel, make_channel
 from veilkit.methods.disguise.identity_transforms import Ensemble, TransformConfig
 from veilkit.methods.disguise.model import DisguiseModel
-from veilkit.methods.disguise.same_people import cluster_people, known_person
 from veilkit.methods.disguise.swapper import SwapperConfig
 from veilkit.methods.disguise.training.config import DisguiseTrainingConfig
-from veilkit.methods.disguise.view import OwnIdentity
 from veilkit.methods.faces.method import Changed, FaceMethod, FoundFace, digest_text, found_faces
 from veilkit.methods.faces.pasting import colour_matched, feather, paste
 from veilkit.rng import Randomness
@@ -53,7 +51,7 @@ class DisguiseConfig(DisguiseTrainingConfig):
 
     channel: `paper` (Laplace noise of scale transform.noise, no formal guarantee), `privunit` or `gaussian`: a
     mechanism with a proof on the identity vector, with noise of the operating system. epsilon, delta: of such a one.
-    consistent: who is known, by the picture's label or by `Disguise.acquainted`, gets the same synthetic identity in
+    consistent: who is known, by the picture's label or by `Disguise.enrolled`, gets the same synthetic identity in
     all pictures under one key; otherwise each picture is by itself. same_person: the cosine from which on
     two faces are one person. least_side: a face whose box is narrower, in pixels, is hidden. most_misfit: one whose
     five points lie, after alignment, farther from their places (root mean square, in shares of the crop) is hidden.
@@ -115,7 +113,6 @@ class Disguise(FaceMethod[DisguiseConfig]):
     summary = "every face swapped for a synthetic identity that keeps pose, expression and gaze"
     default = SMALL
     presets = {"paper": PAPER, "small": SMALL}  # noqa: RUF012
-    learns = True
     random = True
 
     def __init__(
@@ -197,7 +194,7 @@ class Disguise(FaceMethod[DisguiseConfig]):
         self._encoder, self._trained = encoder, trained
         return self
 
-    def acquainted(self, split: Split) -> Self:
+    def enrolled(self, split: Split) -> Self:
         """The same method, knowing the people of `split` by their faces, so that `consistent` needs no labels.
 
         Its model file then holds their identities: keep it as private as the pictures.
@@ -303,21 +300,21 @@ class Disguise(FaceMethod[DisguiseConfig]):
 
     def after_fit(self, out: Path) -> tuple[str, ...]:
         """Who may have the file, what was left out, and whether faces of people it had not seen were disguised."""
-        told: tuple[str, ...] = (
+        notes: tuple[str, ...] = (
             f"{out} swaps faces: keep it private, since who has it can learn to undo what it does, or fake pictures.",
         )
         if self._trained is None:
-            return told
+            return notes
         if self._trained.without_face:
-            told += (f"{self._trained.without_face} pictures were left out: no face was found in them.",)
+            notes += (f"{self._trained.without_face} pictures were left out: no face was found in them.",)
         watched = self._trained.watched
         if watched and watched["original"] > watched["strangers"] + _STILL * (1 - watched["strangers"]):
-            told += (
+            notes += (
                 "Warning: to its own identity experts, disguised faces of people it had not seen still look like "
                 f"themselves (mean cosine {watched['original']:.2f}; strangers: {watched['strangers']:.2f}): it "
                 "protects nobody yet. Train it for longer.",
             )
-        return told
+        return notes
 
     def save(self, path: Path) -> None:
         """Write the networks; the experts stay where they are, and are known by their fingerprint."""

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from veilkit.configs import check_range
 from veilkit.errors import ConfigError, DataError
-from veilkit.methods.faces.feather import feather
+from veilkit.methods.faces.pasting import feather
 
 _EPSILON = 1e-5  # added to a channel's variance
 

@@ -23,7 +23,7 @@ Resize: TypeAlias = Callable[[Tensor, tuple[int, int]], Tensor]
 _SIZE = (160, 80)  # of trial pictures, for experts that take any size
 
 
-class Ask(NamedTuple):
+class Query(NamedTuple):
     """picture: (3, H, W) in [0, 1], any size. target: features (D,) to come near; None asks for its own."""
 
     picture: Tensor
@@ -38,7 +38,7 @@ class Answer(NamedTuple):
     gradient: Tensor
 
 
-class Authorised:
+class AuthorisedExpert:
     """An expert on trial: one that cannot supervise is refused here, before any picture is touched.
 
     slots: pictures at a time. Where the expert's way of resizing is not one that we know, pictures of different sizes
@@ -57,28 +57,28 @@ class Authorised:
         self.lanes = self._find_lanes()
         self.slots = max(slot for lane in self.lanes for slot in lane) + 1
 
-    def evaluate(self, asks: Mapping[int, Ask]) -> dict[int, Answer]:
+    def evaluate(self, queries: Mapping[int, Query]) -> dict[int, Answer]:
         """The answer of each slot that asks; empty slots are filled with grey."""
-        leaves = {slot: ask.picture.detach().requires_grad_() for slot, ask in asks.items()}
+        leaves = {slot: query.picture.detach().requires_grad_() for slot, query in queries.items()}
         with torch.enable_grad():
             views = [self._view(leaves.get(slot)) for slot in range(self.slots)]
             features = self.expert.embed(torch.cat(views) if len(views) > 1 else views[0])
             if self._unit:
                 features = F.normalize(features)
             targets = features.detach().clone()
-            for slot, ask in asks.items():
-                if ask.target is not None:
-                    targets[slot] = ask.target
+            for slot, query in queries.items():
+                if query.target is not None:
+                    targets[slot] = query.target
             loss = (features - targets).square().sum()
             gradients = torch.autograd.grad(loss, list(leaves.values()))
         apart = features.detach() - targets
         answers = {}
-        for (slot, ask), gradient in zip(asks.items(), gradients, strict=True):
+        for (slot, query), gradient in zip(queries.items(), gradients, strict=True):
             distance = apart[slot].double().square().sum().item()
             if not torch.isfinite(gradient).all() or distance != distance:
                 raise RefusedImage(f"the expert {self.expert.name} gave no finite features or gradient for it")
             answers[slot] = Answer(
-                targets[slot] if ask.target is None else features[slot].detach(), distance, gradient
+                targets[slot] if query.target is None else features[slot].detach(), distance, gradient
             )
         return answers
 
@@ -94,7 +94,7 @@ class Authorised:
         pictures = trial_images()
         target = torch.zeros(self.expert.dim)
         try:
-            gradient = self.evaluate({0: Ask(pictures[0], target)})[0].gradient
+            gradient = self.evaluate({0: Query(pictures[0], target)})[0].gradient
         except RefusedImage:
             raise ConfigError(f"{self.expert.name}: the gradient with respect to the image is not finite") from None
         except RuntimeError as error:
@@ -106,7 +106,7 @@ class Authorised:
         """The slots whose answers have the same bits; one slot alone where those depend on the other slots."""
         if self.slots == 1:
             return ((0,),)
-        same, other = (Ask(picture, torch.zeros(self.expert.dim)) for picture in trial_images())
+        same, other = (Query(picture, torch.zeros(self.expert.dim)) for picture in trial_images())
         alike = self.evaluate(dict.fromkeys(range(self.slots), same))
         lanes: list[list[int]] = []
         for slot, answer in alike.items():

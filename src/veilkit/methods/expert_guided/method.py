@@ -8,20 +8,71 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from veilkit.checkpoint import load_checkpoint, refuse_tensors, save_checkpoint, understood
 from veilkit.configs import as_dict, check_range, digest, from_json, read_facts, with_settings
-from veilkit.errors import ConfigError
+from veilkit.errors import ConfigError, DataError
 from veilkit.experts import Embedder, load_expert
 from veilkit.methods.base import Method
-from veilkit.methods.expert_guided.calibration import spread_of_generated, spread_of_split
-from veilkit.methods.expert_guided.feature_loss import Authorised
-from veilkit.methods.expert_guided.scheduler import Course, run_courses
+from veilkit.methods.expert_guided.feature_loss import AuthorisedExpert
+from veilkit.methods.expert_guided.scheduler import Optimisation, optimise_side_by_side
 from veilkit.rng import Randomness
 from veilkit.training.allocator import keep_memory
+from veilkit.training.pixels import read_pixels
 from veilkit.types import ImageBatch, Release, Split
+
+_MOST = 512  # pictures: 130 thousand pairs, of which one number is wanted
+_PEOPLE = 32
+_SIZE = (128, 64)
+_BATCH = 32
+
+
+def spread(features: Tensor, people: Sequence[object]) -> float:
+    """The mean of ||f(a) - f(b)||^2 over all pairs of pictures (N, D) of different people."""
+    number = {person: place for place, person in enumerate(dict.fromkeys(people))}
+    who = torch.tensor([number[person] for person in people])
+    exact = features.double()
+    squares = exact.square().sum(1)
+    apart = squares[:, None] + squares[None] - 2 * exact @ exact.T
+    different = who[:, None] != who[None]
+    if not different.any():
+        raise DataError("calibration needs pictures of at least two different people; say who is in them with labels")
+    return apart[different].mean().item()
+
+
+@torch.no_grad()
+def spread_of_split(expert: Embedder, split: Split) -> float:
+    """The spread over pictures of known people, up to 512 of them taken evenly."""
+    known = [record for record in split.records if record.identity is not None]
+    chosen = [
+        known[int(place)] for place in np.unique(np.linspace(0, len(known) - 1, min(_MOST, len(known))).astype(int))
+    ]
+    pixels = read_pixels(Split(split.name, split.root, tuple(chosen)), _input_size(expert))
+    features = [expert.embed(part.float().div(255)) for part in torch.split(pixels, _BATCH)]
+    return spread(torch.cat(features), [record.identity for record in chosen])
+
+
+@torch.no_grad()
+def spread_of_generated(expert: Embedder) -> float:
+    """The spread over 32 generated people, where nobody gave pictures: the same for everyone."""
+    from veilkit.synthetic.people.render import render_person  # only who has no pictures pays for its import
+
+    height, width = (max(side, least) for side, least in zip(_input_size(expert), (32, 16), strict=True))
+    pictures = [
+        torch.from_numpy(render_person(0, person, 1 + person % 4, 0, height=height, width=width).copy())
+        for person in range(1, _PEOPLE + 1)
+    ]
+    images = torch.stack(pictures).permute(0, 3, 1, 2).float().div(255).contiguous()
+    return spread(expert.embed(images), range(_PEOPLE))
+
+
+def _input_size(expert: Embedder) -> tuple[int, int]:
+    prepared = expert.info.preprocessing
+    return _SIZE if prepared is None else prepared.size
+
 
 _WAVES = 2  # pictures given at once, in times the slots: few wait, and few are lost by a kill
 
@@ -50,23 +101,22 @@ C = TypeVar("C", bound=ExpertSettings)
 
 
 class ExpertBound(Method[C]):
-    """Writes `protect` for a subclass that gives `course`, the optimisation of one picture.
+    """Writes `protect` for a subclass that gives `optimise`, the optimisation of one picture.
 
     expert: one of your own in place of the configuration's; any embedder through which gradients reach the image.
     """
 
     random = True
-    calibrates = True
 
     def __init__(self, config: C | None = None, expert: Embedder | None = None) -> None:
         super().__init__(config)
         self._brought = expert
-        self._authorised: Authorised | None = None
+        self._authorised: AuthorisedExpert | None = None
         self._spread: float | None = None
         self._fitted_to: str | None = None
 
     @abstractmethod
-    def course(self, picture: Tensor, item: str, *, rng: Randomness) -> Course:
+    def optimise(self, picture: Tensor, item: str, *, rng: Randomness) -> Optimisation:
         """The optimisation of one picture (3, H, W) in [0, 1]; random values derive from `rng` and `item`."""
 
     @property
@@ -80,7 +130,7 @@ class ExpertBound(Method[C]):
         return False
 
     @property
-    def authorised(self) -> Authorised:
+    def authorised(self) -> AuthorisedExpert:
         """The expert, loaded and tried at first use; raises ConfigError where it cannot supervise."""
         if self._authorised is None:
             expert = self._brought or load_expert(self.config.expert)
@@ -89,7 +139,7 @@ class ExpertBound(Method[C]):
                     f"this {self.name} was calibrated for another expert than {expert.name!r}: calibrate it again "
                     f"with `veilkit fit {self.name}`, or set spread yourself"
                 )
-            self._authorised = Authorised(expert, self.config.batch, unit=self.unit_features)
+            self._authorised = AuthorisedExpert(expert, self.config.batch, unit=self.unit_features)
         return self._authorised
 
     @property
@@ -106,7 +156,7 @@ class ExpertBound(Method[C]):
         if self.authorised and self.needs_spread and self.spread <= 0:
             raise ConfigError(f"{self.authorised.expert.name}: all people of the calibration have the same features")
 
-    def fit(self, split: Split, *, work_dir: Path | None = None, init: Path | None = None) -> Self:
+    def calibrate(self, split: Split) -> Self:
         """Measure the spread on the labelled people of `split`; nothing else is learned."""
         self.config = replace(self.config, spread=spread_of_split(self.authorised.expert, split))
         self._fitted_to = self.authorised.expert.info.fingerprint
@@ -121,9 +171,9 @@ class ExpertBound(Method[C]):
         keep_memory()
         self.check()
         lanes = len(self.authorised.lanes)
-        made = run_courses(
+        made = optimise_side_by_side(
             (
-                (rng.child("lane", item).integer(0, lanes), self.course(picture, item, rng=rng))
+                (rng.child("lane", item).integer(0, lanes), self.optimise(picture, item, rng=rng))
                 for batch in batches
                 for picture, item in zip(batch.images, batch.items, strict=True)
             ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
@@ -16,10 +16,82 @@ from veilkit.experts.base import Detections, Detector, PointOrder
 from veilkit.experts.finders import FaceSettings, load_finder, load_second
 from veilkit.experts.thorough import ThoroughFinder
 from veilkit.methods.base import Method
-from veilkit.methods.faces.missed import Missed, as_boxes, distinct, missed_faces
 from veilkit.methods.faces.pasting import Box, hidden, pixelated
 from veilkit.rng import Randomness
-from veilkit.types import Guarantee, ImageBatch, Release
+from veilkit.types import Guarantee, ImageBatch, PictureReport, Release
+
+_OVERLAP = 0.3  # of two boxes (intersection over union), from which on they are one face
+_COVERED = 0.6  # of a doubtful box, from which on it is a part of the known face over it
+_WELL_INSIDE = 0.25  # of a box's sides, from its edges
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """A box in which there is, or may be (`doubtful`), a face that the first finder did not see."""
+
+    box: Box
+    doubtful: bool
+
+
+def missed_faces(found: Detections, known: Sequence[Box], certain: float) -> list[Missed]:
+    """The faces of a second finder that are none of the known ones; certain: the score below which they are doubtful.
+
+    Of boxes that overlap, the certain ones come first, and then the largest.
+    """
+    boxes = [(box, score) for box, score in zip(as_boxes(found), found.scores.tolist(), strict=True) if area(box) > 0]
+    boxes.sort(key=lambda each: (each[1] < certain, -area(each[0]), each[0]))
+    missed: list[Missed] = []
+    for box, score in boxes:
+        duplicate = any(overlap(box, each.box) > _OVERLAP for each in missed)
+        doubtful = score < certain
+        if not duplicate and not any(same_face(box, each) or (doubtful and _part(box, each)) for each in known):
+            missed.append(Missed(box, doubtful))
+    return missed
+
+
+def as_boxes(found: Detections) -> list[Box]:
+    """The boxes of detections, as numbers."""
+    return [(left, top, right, bottom) for left, top, right, bottom in found.boxes.tolist()]
+
+
+def distinct(boxes: Sequence[Box]) -> list[int]:
+    """The places of boxes, the largest first, without those that are a larger one's again or empty."""
+    chosen: list[int] = []
+    for place in sorted(range(len(boxes)), key=lambda place: (-area(boxes[place]), boxes[place])):
+        box = boxes[place]
+        if area(box) > 0 and not any(overlap(box, boxes[other]) > _OVERLAP for other in chosen):
+            chosen.append(place)
+    return chosen
+
+
+def area(box: Box) -> float:
+    """Square pixels; 0 where the sides are crossed."""
+    return max(0.0, box[2] - box[0]) * max(0.0, box[3] - box[1])
+
+
+def overlap(one: Box, other: Box) -> float:
+    """Intersection over union."""
+    shared = _shared(one, other)
+    return shared / max(area(one) + area(other) - shared, 1e-9)
+
+
+def _shared(one: Box, other: Box) -> float:
+    return area((max(one[0], other[0]), max(one[1], other[1]), min(one[2], other[2]), min(one[3], other[3])))
+
+
+def _part(box: Box, known: Box) -> bool:
+    """Whether what may be a face is an eye or a mouth of a known one, which is changed with it."""
+    return _shared(box, known) >= _COVERED * area(box)
+
+
+def same_face(box: Box, known: Box) -> bool:
+    """Whether two finders mean one face: their boxes overlap, or the middle of one lies well inside of the other."""
+    x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+    wide, high = _WELL_INSIDE * (known[2] - known[0]), _WELL_INSIDE * (known[3] - known[1])
+    # Near a corner it may be another head, behind or before the known one, whose face the new one does not cover.
+    inside = known[0] + wide < x < known[2] - wide and known[1] + high < y < known[3] - high
+    return overlap(box, known) > _OVERLAP or (inside and area(box) <= 2 * area(known))
+
 
 _CELLS = 8  # of a picture in which no face was found, along its shorter side
 
@@ -59,7 +131,7 @@ class Changed:
     """
 
     picture: Tensor | None
-    told: str
+    outcome: str
     note: str = ""
 
 
@@ -119,34 +191,38 @@ class FaceMethod(Method[C]):
     @torch.no_grad()
     def _one(
         self, picture: Tensor, item: str, person: str | None, *, rng: Randomness
-    ) -> tuple[Tensor, Mapping[str, Any]]:
+    ) -> tuple[Tensor, PictureReport]:
         detections = self.finder.detect(picture[None])[0]
-        faces, told, report = found_faces(detections, person), [], []
+        faces, notes, report = found_faces(detections, person), [], []
         missed = self._missed(picture, [face.box for face in faces])
         result, to_hide, changes = picture, [each.box for each in missed], 0
         for face in faces:
             changed = self.change(result, face, item, rng=rng)
             if changed.picture is None:
                 to_hide.append(face.box)
-                told.append(f"{changed.told}: hidden")
+                notes.append(f"{changed.outcome}: hidden")
             else:
                 result, changes = changed.picture, changes + 1
-                told += [changed.note] * bool(changed.note)
-            report.append(_told(face.box, changed.told if changed.picture is not None else f"{changed.told}: hidden"))
+                notes += [changed.note] * bool(changed.note)
+            report.append(
+                _face_report(
+                    face.box, changed.outcome if changed.picture is not None else f"{changed.outcome}: hidden"
+                )
+            )
         for box in to_hide:
             result = hidden(result, box, self.config.hide)
         outcomes = [DOUBTFUL if each.doubtful else MISSED for each in missed]
-        told += outcomes
-        report += [_told(each.box, outcome) for each, outcome in zip(missed, outcomes, strict=True)]
+        notes += outcomes
+        report += [_face_report(each.box, outcome) for each, outcome in zip(missed, outcomes, strict=True)]
         doubtful = outcomes.count(DOUBTFUL)
         found = len(faces) + len(missed) - doubtful
         if not found and self.config.unfound == "pixelate":  # what may be a face is none to rely on
-            told.append(NO_FACE["pixelate"])
+            notes.append(NO_FACE["pixelate"])
             result = pixelated(picture, _CELLS)
         elif not found and not doubtful:
-            told.append(NO_FACE["keep"])
+            notes.append(NO_FACE["keep"])
         counts = {"found": found, "changed": changes, "hidden": found - changes, "doubtful": doubtful}
-        return result.clone(), {"faces": report, "counts": counts, "told": sorted(set(told))}
+        return result.clone(), PictureReport(tuple(sorted(set(notes))), details={"faces": report, "counts": counts})
 
     def _missed(self, picture: Tensor, known: list[Box]) -> list[Missed]:
         """What the second finder saw that is none of the first one's faces."""
@@ -198,5 +274,5 @@ def found_faces(found: Detections, person: str | None) -> list[FoundFace]:
     return chosen
 
 
-def _told(box: Box, outcome: str) -> dict[str, Any]:
+def _face_report(box: Box, outcome: str) -> dict[str, Any]:
     return {"box": [round(value) for value in box], "outcome": outcome}

@@ -9,12 +9,20 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from veilkit.experts.alignment import inverse, moved, warp
-from veilkit.methods.faces.feather import feather
-
-__all__ = ["Box", "colour_matched", "feather", "hidden", "paste", "pixelated"]
 
 Box = tuple[float, float, float, float]
 _WIDER = 0.15  # of a hidden box on each side, as detectors' boxes leave out chin and forehead
+_MIDDLE, _RADII = (0.5, 0.53), (0.42, 0.45)  # of the ellipse in a crop, x and y, as shares: hairline to chin
+_SOLID = 0.8  # share of its radius in which the new face covers the old one fully
+
+
+def feather(size: int) -> Tensor:
+    """(size, size): 1 over the face, falling smoothly to 0 at an ellipse inside of the crop."""
+    at = (torch.arange(size, dtype=torch.float32) + 0.5) / size
+    x, y = (at - _MIDDLE[0]) / _RADII[0], (at - _MIDDLE[1]) / _RADII[1]
+    radius = (x[None, :].square() + y[:, None].square()).sqrt()
+    ramp = ((1 - radius) / (1 - _SOLID)).clamp(0, 1)
+    return ramp * ramp * (3 - 2 * ramp)
 
 
 def colour_matched(made: Tensor, wanted: Tensor, mask: Tensor) -> Tensor:

@@ -19,8 +19,7 @@ from torch.utils.hooks import RemovableHandle
 from veilkit.configs import check_range
 from veilkit.errors import ConfigError
 from veilkit.methods.fro.canvas import Canvas, Limits, Pixels, Spectrum
-from veilkit.methods.fro.principal_components import Looks
-from veilkit.methods.fro.start import Start, beginnings
+from veilkit.methods.fro.start import PrincipalComponents, Start, start_pictures
 from veilkit.rng import Randomness
 
 BatchNorm = (nn.BatchNorm1d, nn.BatchNorm2d, nn.SyncBatchNorm)
@@ -40,9 +39,9 @@ class AssemblyConfig:
     images at random by up to so many pixels in each step, flip mirrors them; coarse is the share of the steps that
     are taken at half the size; clip keeps pixels in range after each step; best keeps the step of least loss.
     spectrum: ours. Where positive, not pixels are moved but their Fourier coefficients, which count by their
-    frequency to this negative power (see `canvas`). start: ours, too, but for "noise", with which the paper begins.
-    "looks" are random mixtures of what the originals have in common, "leaves" are mixtures under pieces of others,
-    and "figures" are generated people, for pictures of people from head to foot (see `beginnings`).
+    frequency to this negative power (see `canvas`). start: ours, too, but for "noise", with which the paper starts.
+    "looks" are random mixtures of the originals' principal components, "leaves" are such mixtures under dead leaves
+    of others, and "figures" are generated people, for pictures of people from head to foot (see `start_pictures`).
     """
 
     temperature: float = 5.0
@@ -203,20 +202,20 @@ def assemble(
     config: AssemblyConfig,
     rng: Randomness,
     items: tuple[str, ...],
-    looks: Looks | None = None,
+    components: PrincipalComponents | None = None,
 ) -> tuple[Tensor, list[float]]:
     """Make one image for each of `classes` (N,) of `count`: (N, 3, *size) in [0, 1], and the loss of each step.
 
     classifier: frozen, in evaluation mode, images in [0, 1] to logits (N, count); mean, std (3, 1, 1) are its
     input's. Each image starts from N(0, 1) drawn under its item's name; the group's statistics are taken together.
-    looks: of the originals, where the config begins with them.
+    components: of the originals, where the config starts from them.
     """
     start = torch.stack([rng.child("start", item).normal(3, *size) for item in items])
     labels = soft_labels(classes, count, config.softening)
     limits = ((0 - mean) / std, (1 - mean) / std) if config.clip else None
     begun = None
     if config.start != "noise":
-        begun = (beginnings(config.start, size, looks, rng, items) - mean) / std
+        begun = (start_pictures(config.start, size, components, rng, items) - mean) / std
     coarse = round(config.coarse * config.steps)
     losses: list[float] = []
     best, least = start, math.inf
@@ -232,7 +231,7 @@ def assemble(
             for group in adam.param_groups:
                 group["lr"] = config.rate * _factor(step, config)
             drawn = canvas.picture()
-            view = _shaken(drawn, config, rng.child("step", step, *items))
+            view = _jittered(drawn, config, rng.child("step", step, *items))
             logits = classifier(view * std + mean)
             loss = divergence(logits, labels, config) + config.alpha * statistics.distance()
             loss = loss + _priors(view, config)
@@ -256,7 +255,7 @@ def _factor(step: int, config: AssemblyConfig) -> float:
     return 0.5 * (1 + math.cos(math.pi * step / config.steps)) if config.decay == "cosine" else 1.0
 
 
-def _shaken(pixels: Tensor, config: AssemblyConfig, rng: Randomness) -> Tensor:
+def _jittered(pixels: Tensor, config: AssemblyConfig, rng: Randomness) -> Tensor:
     if not config.roll and not config.flip:
         return pixels
     draw = rng.numpy()

@@ -21,7 +21,7 @@ from veilkit.errors import CheckpointError, ConfigError, DataError
 from veilkit.methods.base import Synthesiser
 from veilkit.methods.fro.assembly import AssemblyConfig, Statistics, assemble
 from veilkit.methods.fro.pool import Pool
-from veilkit.methods.fro.principal_components import FEWEST, Looks
+from veilkit.methods.fro.start import FEWEST, PrincipalComponents
 from veilkit.rng import Randomness
 from veilkit.training.allocator import keep_memory
 from veilkit.training.reid_config import PLAIN, ReidConfig
@@ -69,13 +69,14 @@ SPECTRAL = AssemblyConfig(
     temperature=1.0, alpha=0.2, steps=40, rate=0.05, betas=(0.5, 0.9), decay="cosine", flip=True, clip=True,
     spectrum=1.0,
 )  # fmt: skip
-# Begun where a body or a face already stands, in smaller steps, and bound to the statistics far more than to a label:
-# such a picture resembles many people and stands for nobody, and its soft label tells whom it resembles how much.
-LOOKS = replace(SPECTRAL, **KINDS["looks"])
+# Started where a body or a face already stands, in smaller steps, and bound to the statistics far more than to a
+# label: such a picture resembles many people and stands for nobody, and its soft label tells whom it resembles how
+# much.
+PRINCIPAL = replace(SPECTRAL, **KINDS["looks"])
 # A student learns most from pictures that are unlike each other: several kinds, none of which need be the best alone.
 VARIED: tuple[Kind, ...] = ("noise", "looks", "leaves", "noise", "looks", "sure-leaves")
 VARIED_PEOPLE: tuple[Kind, ...] = ("noise", "looks", "figures", "noise", "looks", "sure-figures")
-_LOOKS = "looks."  # what the file's tensors of them begin with
+_COMPONENTS = "looks."  # what the file's tensors of them begin with
 
 
 class Fro(Synthesiser[FroConfig]):
@@ -89,11 +90,10 @@ class Fro(Synthesiser[FroConfig]):
         "paper-soft": replace(PAPER, assembly=replace(PAPER.assembly, temperature=0.5, softening=0.2)),
         "deepinversion": replace(PAPER, assembly=DEEP_INVERSION),
         "spectral": replace(PAPER, assembly=SPECTRAL),
-        "looks": replace(PAPER, assembly=LOOKS),
+        "looks": replace(PAPER, assembly=PRINCIPAL),
         "varied": replace(PAPER, assembly=SPECTRAL, kinds=VARIED),
         "varied-people": replace(PAPER, assembly=SPECTRAL, kinds=VARIED_PEOPLE),
     }
-    learns = True
 
     def __init__(self, config: FroConfig | None = None, pool: Pool | None = None) -> None:
         super().__init__(config)
@@ -121,8 +121,12 @@ class Fro(Synthesiser[FroConfig]):
             counts[places[str(record.identity)]] += 1
         self._pool = Pool.of(network, split.identities, counts)
         if len(split) >= FEWEST:
-            self._pool.looks = Looks.of(read_pixels(split, self.config.pool.size))
+            self._pool.components = PrincipalComponents.of(read_pixels(split, self.config.pool.size))
         return self
+
+    def after_fit(self, out: Path) -> tuple[str, ...]:
+        """Who may have the file."""
+        return ("Keep that file as private as the pictures: it names the people, and it knows them.",)
 
     def plan(self, counts: Mapping[str, int], *, rng: Randomness) -> list[tuple[str, ...]]:
         """Whom each picture stands for, group by group.
@@ -165,7 +169,7 @@ class Fro(Synthesiser[FroConfig]):
             assembly = replace(assembly, **KINDS[kind])
         images, _ = assemble(
             pool.classifier, classes, len(pool.people), pool.size, mean=pool.mean, std=pool.std,
-            config=assembly, rng=rng, items=tuple(items), looks=pool.looks,
+            config=assembly, rng=rng, items=tuple(items), components=pool.components,
         )  # fmt: skip
         return Release(images=images)
 
@@ -199,8 +203,8 @@ class Fro(Synthesiser[FroConfig]):
             )
         config = {"method": as_dict(self.config), "pool": pool.describe()}
         tensors = dict(pool.network.state_dict())
-        if pool.looks is not None:
-            tensors.update({f"{_LOOKS}mean": pool.looks.mean, f"{_LOOKS}axes": pool.looks.axes})
+        if pool.components is not None:
+            tensors.update({f"{_COMPONENTS}mean": pool.components.mean, f"{_COMPONENTS}axes": pool.components.axes})
         save_checkpoint(path, half_precision(tensors), config, f"method/{self.name}")
 
     @classmethod
@@ -211,19 +215,21 @@ class Fro(Synthesiser[FroConfig]):
         with understood(source):
             facts = read_facts(checkpoint.config, {"method": dict, "pool": dict})
             config = from_json(cls.default, facts["method"])
-            looks = _read_looks(tensors)
+            components = _read_components(tensors)
         pool = Pool.read(facts["pool"], tensors, source)
-        pool.looks = looks
+        pool.components = components
         return cls(config, pool)
 
 
-def _read_looks(tensors: dict[str, Tensor]) -> Looks | None:
+def _read_components(tensors: dict[str, Tensor]) -> PrincipalComponents | None:
     """Take the looks out of a file's tensors; None where it has none."""
-    mean, axes = (tensors.pop(f"{_LOOKS}{name}", None) for name in ("mean", "axes"))
+    mean, axes = (tensors.pop(f"{_COMPONENTS}{name}", None) for name in ("mean", "axes"))
     if mean is None and axes is None:
         return None
     if mean is None or axes is None or mean.ndim != 3 or len(mean) != 3 or axes.shape[1:] != mean.shape:
-        raise ConfigError("the looks must be a mean (3, h, w) and axes (K, 3, h, w)")
+        raise ConfigError("the principal components must be a mean (3, h, w) and axes (K, 3, h, w)")
     if not mean.numel() or not mean.is_floating_point() or not axes.is_floating_point():
-        raise ConfigError(f"the looks must be fractions of pictures, but got {mean.dtype} and {axes.dtype}")
-    return Looks(mean.float(), axes.float())
+        raise ConfigError(
+            f"the principal components must be fractions of pictures, but got {mean.dtype} and {axes.dtype}"
+        )
+    return PrincipalComponents(mean.float(), axes.float())

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from veilkit.checkpoint import built, understood
 from veilkit.configs import read_facts
 from veilkit.errors import ConfigError, DataError
-from veilkit.methods.fro.principal_components import Looks
+from veilkit.methods.fro.start import PrincipalComponents
 from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig, channels_last
 
 _BATCH = 64
@@ -39,7 +39,7 @@ class Pool:
 
     classifier: images (N, 3, H, W) in [0, 1] to logits (N, C), normalising inside with mean, std (3, 1, 1); it is
     frozen here. people: the C people in the order of the logits. counts: how many originals each had.
-    network: set where veilkit itself can write the classifier to a file. looks: of its originals, if known.
+    network: set where veilkit itself can write the classifier to a file. components: of its originals, if known.
     """
 
     def __init__(
@@ -51,13 +51,13 @@ class Pool:
         mean: Tensor,
         std: Tensor,
         network: ReidNetwork | None = None,
-        looks: Looks | None = None,
+        components: PrincipalComponents | None = None,
     ) -> None:
         if len(people) != len(counts) or len(set(people)) != len(people) or not people:
             raise ConfigError(f"expected a name and a count for each person, but got {len(people)} and {len(counts)}")
         self.classifier = classifier.eval().requires_grad_(False)
         self.people, self.counts, self.size = tuple(people), tuple(counts), size
-        self.mean, self.std, self.network, self.looks = mean, std, network, looks
+        self.mean, self.std, self.network, self.components = mean, std, network, components
         self.place: Mapping[str, int] = {name: index for index, name in enumerate(self.people)}
 
     @classmethod
@@ -89,12 +89,12 @@ class Pool:
 
     @cached_property
     def sha256(self) -> str:
-        """A hash of weights, statistics, people and their looks."""
+        """A hash of weights, statistics, people and their principal components."""
         total = hashlib.sha256("\n".join(self.people).encode("utf-8", "surrogateescape"))
         for name, value in sorted(self.classifier.state_dict().items()):
             total.update(name.encode())
             total.update(value.detach().contiguous().cpu().numpy().tobytes())
-        for value in (self.looks.mean, self.looks.axes) if self.looks else ():
+        for value in (self.components.mean, self.components.axes) if self.components else ():
             total.update(value.numpy().tobytes())
         return total.hexdigest()
 

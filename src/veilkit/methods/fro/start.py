@@ -1,23 +1,66 @@
-"""What feature assembling may begin with in place of noise: pictures of nobody, in which most is drawn already."""
+"""Starts of feature assembling in place of noise: pictures of nobody, in which most is drawn already.
+
+Some are mixtures of what the originals have in common, which look like blurred pictures of nobody: a body or a face
+stands in the right place, so that few steps are left to do.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Literal, TypeAlias
+from dataclasses import dataclass
+from typing import Literal, Self, TypeAlias
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from veilkit.errors import ConfigError
-from veilkit.methods.fro.principal_components import FEWEST, Looks
+from veilkit.errors import ConfigError, DataError
 from veilkit.rng import Randomness
+
+FEWEST = 64  # pictures; of fewer, the axes would show the pictures themselves
+_SHARED = 16  # pictures for each axis at least, so that no axis belongs to one of them
+_MOST_AXES = 128
+_MOST_PICTURES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class PrincipalComponents:
+    """mean: (3, h, w) in [0, 1]. axes: (K, 3, h, w), principal components, each one standard deviation long."""
+
+    mean: Tensor
+    axes: Tensor
+
+    @classmethod
+    def of(cls, pixels: Tensor) -> Self:
+        """Of pictures (N, 3, H, W) of 8 bits, at half their size; of very many, some at equal distances."""
+        if len(pixels) < FEWEST:
+            raise DataError(f"expected at least {FEWEST} pictures to see what they have in common, got {len(pixels)}")
+        count = min(len(pixels), _MOST_PICTURES)
+        some = pixels[torch.arange(count) * len(pixels) // count]
+        small = torch.cat([F.avg_pool2d(part.float().div(255), 2) for part in torch.split(some, 256)])
+        mean = small.mean(0)
+        apart = (small - mean).flatten(1)
+        wanted = min(_MOST_AXES, count // _SHARED, apart.shape[1])
+        if count <= apart.shape[1]:
+            _, mixtures = torch.linalg.eigh(apart @ apart.T)  # ascending
+            axes = mixtures.flip(1)[:, :wanted].T @ apart / count**0.5
+        else:
+            variances, directions = torch.linalg.eigh(apart.T @ apart / count)
+            axes = (directions * variances.clamp(min=0).sqrt()).flip(1)[:, :wanted].T
+        return cls(mean, axes.reshape(wanted, *mean.shape).contiguous())
+
+    def mixed(self, weights: Tensor, size: tuple[int, int]) -> Tensor:
+        """Pictures (N, 3, *size) in [0, 1] of `weights` (N, K): drawn from N(0, 1), they vary as the set does."""
+        drawn = self.mean + torch.einsum("nk,kchw->nchw", weights, self.axes)
+        return F.interpolate(drawn, size=size, mode="bilinear", align_corners=False).clamp(0, 1)
+
 
 _SMALLEST, _LARGEST = 0.09, 0.62  # radii, as shares of the shorter side
 _PLAIN = 0.5  # how much of a leaf is the colour of its middle
 
 
-def lay(picture: Tensor, sources: Tensor, count: int, rng: Randomness) -> Tensor:
-    """`picture` (3, H, W) under `count` leaves, each a piece of one of `sources` (S, 3, H, W) at its own place.
+def dead_leaves(picture: Tensor, sources: Tensor, count: int, rng: Randomness) -> Tensor:
+    """A dead leaves image: `picture` (3, H, W) under `count` pieces of `sources` (S, 3, H, W).
 
     Radii have the density r^-3, under which a picture's statistics are the same at every scale; half of the leaves
     are ellipses and half rectangles, turned and drawn out at random.
@@ -51,26 +94,32 @@ _LEAVES, _SOURCES = 40, 8  # on each picture, and mixtures that they are taken f
 _CAMERAS = 12  # that generated people are seen by
 
 
-def beginnings(
-    start: Start, size: tuple[int, int], looks: Looks | None, rng: Randomness, items: tuple[str, ...]
+def start_pictures(
+    start: Start,
+    size: tuple[int, int],
+    components: PrincipalComponents | None,
+    rng: Randomness,
+    items: tuple[str, ...],
 ) -> Tensor:
     """One picture for each item, (N, 3, *size) in [0, 1], drawn under its name."""
     if start == "figures":
         return _figures(size, rng, items)
-    if looks is None:
+    if components is None:
         raise ConfigError(
-            f"start={start} begins with what the originals have in common, which is not known of this classifier (it "
+            f"start={start} needs the principal components of the originals, which this classifier does not have (it "
             f"was brought along, or trained on fewer than {FEWEST} pictures); train one with `veilkit fit fro`, or "
             "take a preset that begins with noise, such as spectral"
         )
-    count = len(looks.axes)
-    mixed = looks.mixed(torch.stack([rng.child("looks", item).normal(count) for item in items]), size)
+    count = len(components.axes)
+    mixed = components.mixed(torch.stack([rng.child("looks", item).normal(count) for item in items]), size)
     if start == "looks":
         return mixed
     laid = []
     for picture, item in zip(mixed, items, strict=True):
         own = rng.child("leaves", item)
-        laid.append(lay(picture, looks.mixed(own.child("looks").normal(_SOURCES, count), size), _LEAVES, own))
+        laid.append(
+            dead_leaves(picture, components.mixed(own.child("looks").normal(_SOURCES, count), size), _LEAVES, own)
+        )
     return torch.stack(laid)
 
 

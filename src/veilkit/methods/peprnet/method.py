@@ -24,8 +24,7 @@ from veilkit.configs import as_dict, digest, from_json, read_facts, with_setting
 from veilkit.errors import ConfigError
 from veilkit.methods.base import Method
 from veilkit.methods.controls import Blur, Mask, MaskConfig, Pixelate
-from veilkit.methods.decoder import generate_each
-from veilkit.methods.model_files import expert_beside
+from veilkit.methods.decoder import expert_beside, generate_each
 from veilkit.methods.peprnet.deid_decoder import DeidDecoder, levelled
 from veilkit.methods.peprnet.feature_noise import NoiseKind, noise_mechanism, noisy_release
 from veilkit.methods.peprnet.training.config import PeprTrainingConfig
@@ -37,7 +36,7 @@ from veilkit.training.state import split_prefixes, with_prefix
 from veilkit.types import ImageBatch, Release, Split
 
 if TYPE_CHECKING:
-    from veilkit.methods.peprnet.training.train import TrainedPepr
+    from veilkit.methods.peprnet.training.run import TrainedPepr
 
 Deid: TypeAlias = Literal["pixelate", "blur", "obfuscate", "clean", "none"]
 _OBFUSCATE = MaskConfig(colour="mean")
@@ -83,7 +82,6 @@ class PeprNet(Method[PeprNetConfig]):
     summary = "features for matching, trained against recognition and with noise on them; pictures decoded from them"
     default = SMALL
     presets = {"paper": PAPER, "small": SMALL}  # noqa: RUF012
-    learns = True
 
     def __init__(
         self,
@@ -124,7 +122,7 @@ class PeprNet(Method[PeprNetConfig]):
         """Train stage 1 on the labelled people of `split`."""
         if work_dir is None:
             raise ConfigError("peprnet trains networks, which needs a work folder for its state")
-        from veilkit.methods.peprnet.training.train import train_peprnet  # only who trains pays for these imports
+        from veilkit.methods.peprnet.training.run import train_peprnet  # only who trains pays for these imports
 
         target = deid_target(self.config)
         return self.take(train_peprnet(split, self.config, target, work_dir=work_dir, init=init))
@@ -193,14 +191,16 @@ class PeprNet(Method[PeprNetConfig]):
     def after_fit(self, out: Path) -> tuple[str, ...]:
         """What each of the two files is for."""
         drawn = "" if self._decoder is None else " and draws de-identified pictures (veilkit protect)"
-        told: tuple[str, ...] = (
+        notes: tuple[str, ...] = (
             f"{out} makes features{drawn}: keep it as private as the pictures, since who has it can match people.",
             f"{expert_beside(out)} is its encoder alone, as an expert (veilkit experts add): its features have no "
             "noise until a mechanism of veilkit.privacy adds some.",
         )
         if self.config.deid == "clean":
-            told += ("Warning: the decoder learned to draw the originals (deid=clean): its pictures protect nobody.",)
-        return told
+            notes += (
+                "Warning: the decoder learned to draw the originals (deid=clean): its pictures protect nobody.",
+            )
+        return notes
 
     def save(self, path: Path, *, half: bool = False) -> None:
         """Write encoder and decoder to `path`, and the encoder as an expert to a file beside it.

@@ -12,27 +12,28 @@ from collections.abc import Generator
 import torch
 from torch import Tensor
 
-from veilkit.methods.expert_guided.feature_loss import Answer, Ask
+from veilkit.methods.expert_guided.feature_loss import Answer, Query
 from veilkit.methods.expert_guided.pixel_space import Space
-from veilkit.methods.expert_guided.scheduler import Course, Made, quantised
+from veilkit.methods.expert_guided.scheduler import Optimisation, Optimised, quantised
 from veilkit.methods.pixelfade.config import PixelFadeConfig
 from veilkit.methods.pixelfade.replacement import mask_numbers, objective
 from veilkit.rng import Randomness
+from veilkit.types import PictureReport
 
 
-def fade(picture: Tensor, *, limit: float, space: Space, config: PixelFadeConfig, rng: Randomness) -> Course:
+def fade(picture: Tensor, *, limit: float, space: Space, config: PixelFadeConfig, rng: Randomness) -> Optimisation:
     """Optimise `picture` (3, H, W) in [0, 1] into noise whose features lie within `limit` (squared distance).
 
     rng: of this picture alone.
     """
-    first = yield Ask(picture, None)  # x_0 is the original: its distance is 0, and so is its gradient
+    first = yield Query(picture, None)  # x_0 is the original: its distance is 0, and so is its gradient
     original = space.inside(picture)
     values, velocity = original, torch.zeros_like(original)
     numbers = mask_numbers(original.shape, config, rng)
     answer, turn = first, 0
     for step in range(config.steps):
         if step:
-            answer = yield Ask(space.outside(values), first.features)
+            answer = yield Query(space.outside(values), first.features)
         met = answer.distance < limit
         starting, ending = step < config.startup, step >= config.steps - config.rest
         if starting or config.every_step or not met or config.optimisation == "l1":
@@ -51,15 +52,17 @@ def fade(picture: Tensor, *, limit: float, space: Space, config: PixelFadeConfig
             turn += 1
         values = space.valid(values)
     best, distance, steps = yield from _settle(values, velocity, first, limit, space, config)
-    return Made(
+    return Optimised(
         best,
-        {
-            "feature_distance": distance,
-            "limit": limit,
-            "held": distance < limit,
-            "steps": config.steps + steps,
-            "replacements": turn,
-        },
+        PictureReport(
+            within_limit=distance < limit,
+            details={
+                "feature_distance": distance,
+                "limit": limit,
+                "steps": config.steps + steps,
+                "replacements": turn,
+            },
+        ),
     )
 
 
@@ -75,12 +78,12 @@ def _length(met: bool, config: PixelFadeConfig) -> float:
 
 def _settle(
     values: Tensor, velocity: Tensor, first: Answer, limit: float, space: Space, config: PixelFadeConfig
-) -> Generator[Ask, Answer, tuple[Tensor, float, int]]:
+) -> Generator[Query, Answer, tuple[Tensor, float, int]]:
     """Constraint operations through the quantiser until it holds; the best picture, its distance, their number."""
     best, least, steps = quantised(space.outside(values)), math.inf, 0
     while True:
         shown = quantised(space.outside(values))
-        answer = yield Ask(shown, first.features)
+        answer = yield Query(shown, first.features)
         if answer.distance < least:
             best, least = shown, answer.distance
         if least < limit or steps == config.finish:

@@ -6,10 +6,10 @@ from torch import Tensor
 
 from veilkit.methods.expert_guided.method import ExpertBound
 from veilkit.methods.expert_guided.pixel_space import Space
-from veilkit.methods.expert_guided.scheduler import Course
+from veilkit.methods.expert_guided.scheduler import Optimisation
 from veilkit.methods.pixelfade.algorithm1 import fade
 from veilkit.methods.pixelfade.config import PAPER, RELEASED, PixelFadeConfig
-from veilkit.methods.pixelfade.solver import approach
+from veilkit.methods.pixelfade.solver import solve
 from veilkit.rng import Randomness
 
 
@@ -43,12 +43,12 @@ class PixelFade(ExpertBound[PixelFadeConfig]):
         unit = units.get(self.config.threshold_kind)
         return self.config.threshold * (self.spread if unit is None else unit)
 
-    def course(self, picture: Tensor, item: str, *, rng: Randomness) -> Course:
-        """Our approach from noise, or Algorithm 1."""
+    def optimise(self, picture: Tensor, item: str, *, rng: Randomness) -> Optimisation:
+        """Our solver, which starts from noise, or Algorithm 1."""
         own, config, limit = rng.child("picture", item), self.config, self.limit
         in_pixels = config.space == "pixel"
         space = Space.of_pixels(config.sigma) if in_pixels else Space.of_expert(self.authorised.expert)
         if config.optimisation == "approach":
             size = self.authorised.size
-            return approach(picture, limit=limit, space=space, size=size, config=config, rng=own)
+            return solve(picture, limit=limit, space=space, size=size, config=config, rng=own)
         return fade(picture, limit=limit, space=space, config=config, rng=own)

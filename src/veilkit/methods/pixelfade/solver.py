@@ -18,12 +18,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from veilkit.methods.expert_guided.feature_loss import Ask
+from veilkit.methods.expert_guided.feature_loss import Query
 from veilkit.methods.expert_guided.pixel_space import Space
-from veilkit.methods.expert_guided.scheduler import Course, Made, quantised
+from veilkit.methods.expert_guided.scheduler import Optimisation, Optimised, quantised
 from veilkit.methods.pixelfade.config import PixelFadeConfig
 from veilkit.methods.pixelfade.replacement import grained_noise
 from veilkit.rng import Randomness
+from veilkit.types import PictureReport
 
 _BETAS = (0.9, 0.99)
 _GREY = 0.5
@@ -33,7 +34,7 @@ _AROUND = 9  # pixels a side over which energy is local
 _AT_ONCE = 1.25  # times that a value's distance from grey may change in one step
 
 
-def approach(
+def solve(
     picture: Tensor,
     *,
     limit: float,
@@ -41,12 +42,12 @@ def approach(
     size: tuple[int, int] | None,
     config: PixelFadeConfig,
     rng: Randomness,
-) -> Course:
+) -> Optimisation:
     """Noise whose features lie within `limit` (squared distance) of those of `picture` (3, H, W) in [0, 1].
 
     size: of the expert's input. rng: of this picture alone.
     """
-    features = (yield Ask(picture, None)).features
+    features = (yield Query(picture, None)).features
     noise = space.outside(grained_noise(picture.shape, size, rng))
     low, high = (noise - config.reach).clamp_(min=0), (noise + config.reach).clamp_(max=1)
     energy = local_energy(noise)
@@ -55,7 +56,7 @@ def approach(
     total = config.steps + config.finish
     for step in range(total + 1):
         shown = quantised(values)
-        answer = yield Ask(shown, features)
+        answer = yield Query(shown, features)
         if answer.distance < least:
             best, least = shown, answer.distance
         if least < limit or step == total:
@@ -66,16 +67,18 @@ def approach(
         values = evened(values - _rate(step, config) * moved, energy, _EVEN)
         values = torch.minimum(torch.maximum(values, low), high)
     moved = best - noise
-    return Made(
+    return Optimised(
         best,
-        {
-            "feature_distance": least,
-            "limit": limit,
-            "held": least < limit,
-            "steps": step,
-            "replacements": 1,
-            "moved": moved.square().mean().sqrt().item(),
-        },
+        PictureReport(
+            within_limit=least < limit,
+            details={
+                "feature_distance": least,
+                "limit": limit,
+                "steps": step,
+                "replacements": 1,
+                "moved": moved.square().mean().sqrt().item(),
+            },
+        ),
     )
 
 

@@ -15,8 +15,7 @@ from veilkit.configs import as_dict, digest, from_json, read_facts, with_setting
 from veilkit.errors import ConfigError
 from veilkit.methods.base import Method
 from veilkit.methods.controls import Blur, Noise, Pixelate
-from veilkit.methods.decoder import Decoder, generate_each
-from veilkit.methods.model_files import decoder_beside, expert_beside
+from veilkit.methods.decoder import Decoder, decoder_beside, expert_beside, generate_each
 from veilkit.methods.privacyreid.patchgan import PatchGanConfig
 from veilkit.methods.privacyreid.training.config import AnonymiserConfig
 from veilkit.methods.privacyreid.training.data import Desensitiser
@@ -75,7 +74,6 @@ class PrivacyReid(Method[PrivacyReidConfig]):
     summary = "a learned look of blur, cells or noise that its own recogniser matches and its secret decoder undoes"
     default = SMALL
     presets = {"paper": PAPER, "small": SMALL}  # noqa: RUF012
-    learns = True
 
     def __init__(self, config: PrivacyReidConfig | None = None, generator: Pix2PixUNet | None = None) -> None:
         super().__init__(config)
@@ -159,17 +157,17 @@ class PrivacyReid(Method[PrivacyReidConfig]):
 
     def after_fit(self, out: Path) -> tuple[str, ...]:
         """Who may have which of the three files, and whether the anonymiser kept its own limits."""
-        told: tuple[str, ...] = (
+        notes: tuple[str, ...] = (
             f"{out} protects: keep it as private as the pictures, since who has it can learn to undo what it does.",
             f"{decoder_beside(out)} undoes the protection: keep it apart, where `veilkit recover --model` is run.",
             f"{expert_beside(out)} recognises people in raw and protected pictures (veilkit experts add).",
         )
         if self._private is False:
-            told += (
+            notes += (
                 "Warning: at the last check its pictures were closer to the originals than the limits allow; "
                 "decisions.jsonl in the work folder has the numbers.",
             )
-        return told
+        return notes
 
     def save(self, path: Path) -> None:
         """Write the anonymiser to `path`; after `fit`, also decoder and recogniser, each to its file beside it."""

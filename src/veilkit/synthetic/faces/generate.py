@@ -154,8 +154,8 @@ def _write_group(dst: Path, spec: FacesSpec, number: int) -> int:
     if not stem.with_suffix(".json").exists():
         who = spec.group(number)
         picture, truths = render_group(spec.seed, who, number, size=spec.size, ranges=spec.ranges)
-        told = [truth.as_json(person_name(identity)) for truth, identity in zip(truths, who, strict=True)]
-        _write_picture(stem, picture, told)
+        faces = [truth.as_json(person_name(identity)) for truth, identity in zip(truths, who, strict=True)]
+        _write_picture(stem, picture, faces)
     return 1
 
 
@@ -164,5 +164,5 @@ def _write_picture(stem: Path, picture: NDArray[np.uint8], faces: list[dict[str,
     _, data = cv2.imencode(".png", picture[..., ::-1])
     write_whole(stem.with_suffix(".png"), data.tobytes())
     height, width = picture.shape[:2]
-    told = {"picture": f"{stem.name}.png", "height": height, "width": width, "faces": faces}
-    write_whole(stem.with_suffix(".json"), (json.dumps(told) + "\n").encode())
+    truth = {"picture": f"{stem.name}.png", "height": height, "width": width, "faces": faces}
+    write_whole(stem.with_suffix(".json"), (json.dumps(truth) + "\n").encode())

@@ -16,7 +16,7 @@ from veilkit.synthetic.faces.capture import Capture, Ranges, draw_capture
 from veilkit.synthetic.faces.lens import Lens
 from veilkit.synthetic.faces.portrait import HEAD, SUPERSAMPLING, check_size, exposed, face
 from veilkit.synthetic.faces.render import Drawn, draw
-from veilkit.synthetic.faces.truth import FaceTruth, told
+from veilkit.synthetic.faces.truth import FaceTruth, face_truth
 from veilkit.synthetic.filters import resize
 from veilkit.synthetic.view import Floats
 
@@ -111,7 +111,7 @@ def _layer(
     who = face(seed, identity)
     size = fine * (scenery.height - top), fine * (right - left)
     drawn = draw(who, moment.expression.actions, moment.gaze, lens, moment.light, size)
-    truth = told(who, moment, lens, drawn, fine)
+    truth = face_truth(who, moment, lens, drawn, fine)
     drawn = replace(drawn, colour=resize(drawn.colour, size[0] // fine, size[1] // fine),
                     cover=resize(drawn.cover, size[0] // fine, size[1] // fine))  # fmt: skip
     return drawn, truth.moved(left, top), (left, top)

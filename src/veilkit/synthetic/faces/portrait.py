@@ -16,7 +16,7 @@ from veilkit.synthetic.faces.capture import Capture, Ranges, draw_capture
 from veilkit.synthetic.faces.identity import Face, draw_face
 from veilkit.synthetic.faces.lens import Lens
 from veilkit.synthetic.faces.render import Drawn, draw
-from veilkit.synthetic.faces.truth import FaceTruth, told
+from veilkit.synthetic.faces.truth import FaceTruth, face_truth
 from veilkit.synthetic.filters import resize
 from veilkit.synthetic.view import Floats
 
@@ -68,7 +68,7 @@ def take(
     drawn = draw(who, moment.expression.actions, moment.gaze, lens, moment.light, (fine, fine))
     picture = resize(drawn.colour, size, size)
     picture += backdrop(rng, seed, size, size) * (1 - resize(drawn.cover, size, size))[..., None]
-    truth = told(who, moment, lens, drawn, SUPERSAMPLING)
+    truth = face_truth(who, moment, lens, drawn, SUPERSAMPLING)
     return develop(moment.camera, exposed(picture, drawn), rng), truth
 
 

@@ -73,27 +73,27 @@ class FaceTruth:
         }
 
     @classmethod
-    def from_json(cls, told: dict[str, Any]) -> FaceTruth:
+    def from_json(cls, values: dict[str, Any]) -> FaceTruth:
         """The inverse of `as_json`, but for the person and what follows from the landmarks."""
         return cls(
-            landmarks=np.array(told["landmarks"], np.float32),
-            visible=np.array(told["visible"], bool),
-            irises=np.array(told["irises"], np.float32),
-            box=tuple(told["box"]),
-            gaze=tuple(told["gaze"]),
-            camera_gaze=tuple(told["camera_gaze"]),
-            pose=tuple(told["pose"]),
-            expression=told["expression"],
-            intensity=told["intensity"],
-            actions=tuple(told["actions"][name] for name in ACTIONS),
+            landmarks=np.array(values["landmarks"], np.float32),
+            visible=np.array(values["visible"], bool),
+            irises=np.array(values["irises"], np.float32),
+            box=tuple(values["box"]),
+            gaze=tuple(values["gaze"]),
+            camera_gaze=tuple(values["camera_gaze"]),
+            pose=tuple(values["pose"]),
+            expression=values["expression"],
+            intensity=values["intensity"],
+            actions=tuple(values["actions"][name] for name in ACTIONS),
         )
 
 
-def told(who: Face, moment: Capture, lens: Lens, drawn: Drawn, supersampling: int) -> FaceTruth:
+def face_truth(who: Face, moment: Capture, lens: Lens, drawn: Drawn, supersampling: int) -> FaceTruth:
     """The truth of what was `drawn` through `lens` on a canvas `supersampling` times as fine as the picture."""
     opening = eye_opening(who.shape, moment.expression.actions, moment.gaze.pitch)
     marks = lens.screen(landmark_points(drawn.points, who.shape, opening))
-    looks = lens.pose.matrix() @ moment.gaze.direction()
+    direction = lens.pose.matrix() @ moment.gaze.direction()
     ahead = drawn.eyes + np.float32(BALL) * moment.gaze.direction()
     face = lens.screen(drawn.points[face_part()])
     left, top = (float(each) / supersampling for each in face[:, :2].min(axis=0))
@@ -104,7 +104,7 @@ def told(who: Face, moment: Capture, lens: Lens, drawn: Drawn, supersampling: in
         irises=lens.screen(lens.turn(ahead))[:, :2] / np.float32(supersampling),
         box=(left, top, right, bottom),
         gaze=(moment.gaze.yaw, moment.gaze.pitch),
-        camera_gaze=angles_of(looks),
+        camera_gaze=angles_of(direction),
         pose=(moment.pose.yaw, moment.pose.pitch, moment.pose.roll),
         expression=moment.expression.label,
         intensity=moment.expression.intensity,

@@ -27,7 +27,7 @@ class DisguiseTrainingConfig(FaceSettings):
     each. finder, second, hide, unfound: see `FaceSettings`; the training needs only the finder.
     transform, swapper, critics: the networks. id_weight .. kld_weight: of the losses;
     natural_weight: of synthetic identities being distributed as real ones, which is ours. gan: `hinge`, or `log` as
-    printed. shaken: share of the side by which identity experts are shown crops moved, which is ours (see `shaken`).
+    printed. shaken: share of the side by which crops are jittered before identity experts see them, which is ours.
     swapper_steps, joint_steps: of the two phases; ensemble_steps: before them, where experts are joined;
     transform_steps: between them, of the transform alone. batch, rate:
     Adam's, with betas (0, 0.999).

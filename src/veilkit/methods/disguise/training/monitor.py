@@ -34,7 +34,7 @@ def inference_noise(config: TransformConfig, *nodes: Randomness) -> Tensor | Non
     return torch.stack(rows) if rows else torch.empty(0, config.noise_length)
 
 
-class Watch:
+class Monitor:
     """Crops of the people set aside, evenly taken. Nothing is decided upon by what is found."""
 
     def __init__(self, people: Split, size: int, encoder: IdentityEncoder, config: DisguiseTrainingConfig) -> None:
@@ -46,7 +46,7 @@ class Watch:
         self._rng = Randomness.from_seed(config.seed).child("disguise", "watch")
 
     @torch.no_grad()
-    def look(self, done: int, swapper: Swapper, transform: Transform, work_dir: Path) -> str:
+    def measure(self, done: int, swapper: Swapper, transform: Transform, work_dir: Path) -> str:
         """Measure, note in `watched.jsonl`, write a sheet; returns a line that tells it."""
         swapper.eval()
         transform.eval()

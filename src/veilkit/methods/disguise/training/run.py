@@ -26,8 +26,7 @@ from veilkit.methods.disguise.identity_transforms import (
 )
 from veilkit.methods.disguise.swapper import Swapper
 from veilkit.methods.disguise.training.config import MOST_STEPS, DisguiseTrainingConfig
-from veilkit.methods.disguise.training.data import DisguiseData
-from veilkit.methods.disguise.training.jitter import shaken
+from veilkit.methods.disguise.training.data import DisguiseData, jittered
 from veilkit.methods.disguise.training.transform import training_noise
 from veilkit.rng import Randomness
 from veilkit.training.fitting import seeded
@@ -151,7 +150,7 @@ class DisguiseRun:
 
     def _identified(self, made: Tensor) -> Tensor:
         """Whom the experts see in what was made, shaken as the configuration says."""
-        return self.encoder(shaken(made, self.config.shaken, self._rng.child("shaken", self.done)))
+        return self.encoder(jittered(made, self.config.shaken, self._rng.child("shaken", self.done)))
 
     def _unnatural(self) -> Tensor:
         """Of many training people's synthetic identities, against others' own."""

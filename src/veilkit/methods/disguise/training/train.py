@@ -8,7 +8,6 @@ number of threads. Some people of the training part are set aside to be watched;
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
@@ -25,7 +24,7 @@ from veilkit.methods.disguise.identity_transforms import Ensemble, Transform, tr
 from veilkit.methods.disguise.swapper import Swapper
 from veilkit.methods.disguise.training.config import DisguiseTrainingConfig
 from veilkit.methods.disguise.training.data import DisguiseData
-from veilkit.methods.disguise.training.monitor import Watch, last_watched
+from veilkit.methods.disguise.training.monitor import Monitor, last_watched
 from veilkit.methods.disguise.training.run import DisguiseRun, Losses
 from veilkit.methods.disguise.training.transform import fit_transform
 from veilkit.privacy import DisguisePaper
@@ -34,6 +33,7 @@ from veilkit.rng import Randomness
 from veilkit.training.aligned_faces import align_faces
 from veilkit.training.allocator import keep_memory, without_denormals
 from veilkit.training.fitting import FitConfig
+from veilkit.training.pixels import split_digest
 from veilkit.types import Split
 
 _STATE, _ENSEMBLE, _CROPS, _TRANSFORM = "state.safetensors", "ensemble.safetensors", "crops", "transform.safetensors"
@@ -110,7 +110,7 @@ def train_disguise(
         run = DisguiseRun(data, config, encoder, utility, facts)
         if start is not None:
             run.begin_with(start.swapper, start.transform)
-        _train(run, Watch(watched, config.swapper.size, encoder, config), work_dir, stream)
+        _train(run, Monitor(watched, config.swapper.size, encoder, config), work_dir, stream)
     run.swapper.eval().requires_grad_(False)
     run.transform.eval().requires_grad_(False)
     answers = transformed(run.transform, data.identities).vectors
@@ -141,7 +141,7 @@ def _people(crops: Split, config: DisguiseTrainingConfig) -> tuple[Split, Split]
     return parts[0], parts[1]
 
 
-def _train(run: DisguiseRun, watch: Watch, work_dir: Path, stream: TextIO | None) -> None:
+def _train(run: DisguiseRun, monitor: Monitor, work_dir: Path, stream: TextIO | None) -> None:
     state, config = work_dir / _STATE, run.config
     if state.exists():
         run.restore(state)
@@ -152,7 +152,7 @@ def _train(run: DisguiseRun, watch: Watch, work_dir: Path, stream: TextIO | None
             progress.advance(1, _note(run, run.step()))
             last = run.done in (config.swapper_steps, config.steps)
             if run.done % config.check_every == 0 or last:
-                progress.say(watch.look(run.done, run.swapper, run.transform, work_dir))
+                progress.say(monitor.measure(run.done, run.swapper, run.transform, work_dir))
             if run.done % config.save_every == 0 or last:
                 run.save(state)
 
@@ -189,7 +189,6 @@ def _facts(
         raise ConfigError(
             "the model to begin with was trained with other identity experts: name the same, or begin anew"
         )
-    records = "\n".join(f"{record.path}\t{record.identity}" for record in crops.records)
     known = asdict(config)
     own = {each.name for each in fields(DisguiseTrainingConfig)} - {each.name for each in fields(FaceSettings)}
     own -= {"swapper_steps", "joint_steps", "check_every", "save_every"}
@@ -199,7 +198,7 @@ def _facts(
         "utility": [f"{expert.name} {expert.info.fingerprint}" for expert in utility],
         "finder": finder.info.fingerprint,
         "start": None if start is None else start.sha256,
-        "data": hashlib.sha256(records.encode("utf-8", "surrogateescape")).hexdigest(),
+        "data": split_digest(crops),
     }
     whole: dict[str, Any] = json.loads(json.dumps(facts))
     return whole

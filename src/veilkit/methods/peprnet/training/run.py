@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TextIO, cast
 
 import numpy as np
 import torch
@@ -19,15 +18,18 @@ from veilkit.checkpoint import load_weights, save_checkpoint, understood
 from veilkit.configs import read_facts
 from veilkit.datasets.augment import augment
 from veilkit.datasets.sampler import PKSampler
-from veilkit.errors import ConfigError, DataError
+from veilkit.errors import ConfigError
 from veilkit.methods.peprnet.deid_decoder import DeidDecoder, DeidDecoderConfig, levelled
 from veilkit.methods.peprnet.training.config import PeprTrainingConfig
 from veilkit.networks.losses import hinge_triplet, uniform_cross_entropy
 from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig, channels_last
+from veilkit.progress import Progress
 from veilkit.rng import Randomness
+from veilkit.training.allocator import keep_memory, without_denormals
 from veilkit.training.fitting import seeded
-from veilkit.training.pixels import read_pixels
+from veilkit.training.pixels import read_labels, read_pixels, split_digest
 from veilkit.training.reid_run import freeze, start_from
+from veilkit.training.retrieval import Holdout, evaluate_reid, hold_out
 from veilkit.training.schedule import Decay, Schedule
 from veilkit.training.state import of_prefix, pack_optimizer, read_counts, read_state, unpack_optimizer, with_prefix
 from veilkit.types import Split
@@ -66,19 +68,16 @@ class PeprRun:
     def __init__(
         self, train: Split, config: PeprTrainingConfig, target: Target | None, init: Path | None = None
     ) -> None:
-        if any(record.identity is None for record in train.records):
-            raise DataError(f"expected an identity for each image of the {train.name!r} split, but some have none")
+        self._labels = read_labels(train)
         if config.frozen and init is None:
             raise ConfigError(
                 f"frozen={config.frozen} keeps the first parts of the backbone as they start, which needs weights to "
                 "start from; give some (--init), or set frozen to 0"
             )
-        people = {name: label for label, name in enumerate(train.identities)}
         self.config, self.epoch = config, 0
         self.history: list[dict[str, float]] = []
         self._target = target
         self._rng = Randomness.from_seed(config.seed).child("peprnet")
-        self._labels = torch.tensor([people[str(record.identity)] for record in train.records])
         self._sampler = PKSampler(tuple(self._labels.tolist()), config.identities, config.images)
         self._pixels = read_pixels(train, config.size)
         start = self._rng.child("start")
@@ -87,7 +86,7 @@ class PeprRun:
         if target is not None:
             self.decoder = seeded(lambda: DeidDecoder(decoder_config(config)), start.child("decoder"))
         # Without bias: the paper's is a softmax layer on the features, and a bias knows nothing of a picture.
-        self.head = seeded(lambda: nn.Linear(config.features, len(people), bias=False), start.child("head"))
+        self.head = seeded(lambda: nn.Linear(config.features, len(train.identities), bias=False), start.child("head"))
         started = None if init is None else start_from(self.encoder, init, config.backbone)
         channels_last(self.encoder)
         self._frozen = freeze(self.encoder, config.frozen)
@@ -204,11 +203,72 @@ def _facts(
     train: Split, config: PeprTrainingConfig, target: Target | None, started_from: str | None
 ) -> dict[str, Any]:
     """What makes two runs the same one, as JSON values."""
-    records = "\n".join(f"{record.path}\t{record.identity}" for record in train.records)
     facts = {
         **asdict(config),
-        "data": hashlib.sha256(records.encode("utf-8", "surrogateescape")).hexdigest(),
+        "data": split_digest(train),
         "target": None if target is None else target.name,
         "init": started_from,
     }
     return cast(dict[str, Any], json.loads(json.dumps(facts)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainedPepr:
+    """What training leaves, in evaluation mode, and the losses of each epoch. The adversary's head is thrown away."""
+
+    encoder: ReidNetwork
+    decoder: DeidDecoder | None
+    history: tuple[dict[str, float], ...]
+
+
+def train_peprnet(
+    split: Split,
+    config: PeprTrainingConfig,
+    target: Target | None,
+    *,
+    work_dir: Path,
+    init: Path | None = None,
+    stream: TextIO | None = None,
+) -> TrainedPepr:
+    """Train encoder, decoder and adversary together on the labelled people of `split` (Eq. 4).
+
+    target: what the decoder must draw; None trains without one. work_dir: gets the state after each epoch, from which
+    the same run goes on. init: weights of the encoder's backbone.
+    """
+    keep_memory()
+    rng = Randomness.from_seed(config.seed).child("peprnet")
+    watched = hold_out(split, config.validation, rng) if config.validation else None
+    run = PeprRun(split if watched is None else watched.train, config, target, init)
+    state = Path(work_dir) / "state.safetensors"
+    if state.exists():
+        run.restore(state)
+    steps = len(run.batches(0))
+    bar = Progress(config.epochs * steps, "training", done=run.epoch * steps, stream=stream)
+    with without_denormals(), bar as progress:
+        while run.epoch < config.epochs:
+            _train_epoch(run, progress)
+            run.save(state)
+            if watched is not None:
+                progress.say(_validation(run, watched))
+    decoder = None if run.decoder is None else run.decoder.eval()
+    return TrainedPepr(run.encoder.eval(), decoder, tuple(run.history))
+
+
+def _train_epoch(run: PeprRun, progress: Progress) -> None:
+    batches, losses = run.batches(run.epoch), []
+    for step, positions in enumerate(batches):
+        found = run.step(step, positions, step / len(batches))
+        losses.append(found)
+        progress.advance(
+            1,
+            f"epoch {run.epoch + 1}/{run.config.epochs}, losses: Re-ID {found.reid:.3f}, De-ID {found.deid:.4f}, "
+            f"adversary {found.adversary:.3f}",
+        )
+    run.close_epoch(losses)
+
+
+def _validation(run: PeprRun, people: Holdout) -> str:
+    size = run.config.size
+    pixels = read_pixels(people.query, size), read_pixels(people.gallery, size)
+    found = evaluate_reid(run.encoder, people.query, people.gallery, *pixels)
+    return f"epoch {run.epoch}: validation Rank-1 {found.rank(1):.1%}, mAP {found.mean_ap:.1%}"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -17,7 +15,7 @@ from veilkit.datasets.augment import augment
 from veilkit.datasets.sampler import PKSampler
 from veilkit.methods.privacyreid.training.config import AnonymiserConfig
 from veilkit.rng import Randomness
-from veilkit.training.pixels import read_pixels
+from veilkit.training.pixels import read_labels, read_pixels, split_digest
 from veilkit.types import Split
 
 
@@ -36,13 +34,12 @@ class AnonymiserData:
     """The training people at the working size; every random choice derives from (seed, epoch, step)."""
 
     def __init__(self, train: Split, config: AnonymiserConfig, desensitiser: Desensitiser) -> None:
-        people = {name: label for label, name in enumerate(train.identities)}
-        self.people = len(people)
+        self.people = len(train.identities)
         self.desensitiser = desensitiser
         self._augment = config.reid.augment
         self._rng = Randomness.from_seed(config.reid.seed).child("anonymiser")
         self._pixels = read_pixels(train, config.size)
-        self._labels = torch.tensor([people[str(record.identity)] for record in train.records])
+        self._labels = read_labels(train)
         self._sampler = PKSampler(tuple(self._labels.tolist()), config.reid.identities, config.reid.images)
 
     def batches(self, epoch: int) -> list[NDArray[np.int64]]:
@@ -63,10 +60,9 @@ def run_facts(
     train: Split, config: AnonymiserConfig, desensitiser: Desensitiser, started_from: str | None
 ) -> dict[str, Any]:
     """What makes two runs the same one, as JSON values: recipe, pictures, supervision and first weights."""
-    records = "\n".join(f"{record.path}\t{record.identity}" for record in train.records)
     facts = {
         **asdict(config),
-        "data": hashlib.sha256(records.encode("utf-8", "surrogateescape")).hexdigest(),
+        "data": split_digest(train),
         "desensitiser": desensitiser.name,
         "init": started_from,
     }

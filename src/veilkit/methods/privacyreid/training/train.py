@@ -12,20 +12,18 @@ from pathlib import Path
 from typing import Any, Literal, TextIO
 
 from veilkit.checkpoint import save_checkpoint
-from veilkit.methods.privacyreid.training.check import Check, ValidationPeople
+from veilkit.methods.privacyreid.training.check import Check, ValidationPeople, set_aside
 from veilkit.methods.privacyreid.training.config import AnonymiserConfig
 from veilkit.methods.privacyreid.training.data import AnonymiserData, Desensitiser, run_facts
-from veilkit.methods.privacyreid.training.decision_log import write_decisions
 from veilkit.methods.privacyreid.training.joint_reid import JointReid
 from veilkit.methods.privacyreid.training.run import AnonymiserRun
-from veilkit.methods.privacyreid.training.upgradation import Action, Limits, Supervision, decide
-from veilkit.methods.privacyreid.training.validation_people import set_aside
+from veilkit.methods.privacyreid.training.upgradation import Action, Limits, Supervision, decide, write_decisions
 from veilkit.networks.pix2pix_unet import Pix2PixUNet
 from veilkit.networks.reid import ReidNetwork
 from veilkit.progress import Progress
 from veilkit.rng import Randomness
 from veilkit.training.allocator import keep_memory, without_denormals
-from veilkit.training.holdout import Holdout
+from veilkit.training.retrieval import Holdout
 from veilkit.training.schedule import Schedule
 from veilkit.training.state import read_counts, read_state
 from veilkit.types import Split

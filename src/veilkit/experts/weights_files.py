@@ -1,13 +1,23 @@
-"""Weights of others that judge and are not shipped: a folder that the user names."""
+"""Where weights that others publish lie, and the digest of a file."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
 from veilkit.errors import CheckpointError
 
 VARIABLE, DATA = "VEILKIT_WEIGHTS", "VEILKIT_DATA"
+
+
+def file_sha256(path: Path) -> str:
+    """64 hexadecimal digits; the file is never held in memory as a whole."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise CheckpointError(f"{path}: the model file cannot be read: {error.strerror}") from None
 
 
 def weights_folder() -> Path | None:

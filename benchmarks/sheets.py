@@ -1,4 +1,4 @@
-"""Contact sheets: `python -m veilkit.synthetic.people.sheet OUT` draws forty generated people into one picture."""
+"""Contact sheets of generated people and faces; `python benchmarks/sheets.py OUT` draws forty people into one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from PIL import Image
 
 from veilkit.errors import ConfigError
 from veilkit.synthetic.cameras import camera_jpeg_quality
+from veilkit.synthetic.faces.group import render_group
+from veilkit.synthetic.faces.portrait import render_face
 from veilkit.synthetic.people.render import render_person
+
+PEOPLE, SHOTS = 8, 6  # of the sheet of faces
 
 
 def contact_sheet(images: Sequence[NDArray[np.uint8]], columns: int, gap: int = 4) -> NDArray[np.uint8]:
@@ -42,10 +46,21 @@ def forty_people(seed: int = 1) -> NDArray[np.uint8]:
     return contact_sheet(pictures, columns=10)
 
 
+def faces_sheet(seed: int = 1, size: int = 128) -> NDArray[np.uint8]:
+    """`PEOPLE` columns of `SHOTS` portraits each."""
+    pictures = [render_face(seed, person, shot, size=size)[0] for shot in range(SHOTS) for person in range(PEOPLE)]
+    return contact_sheet(pictures, columns=PEOPLE)
+
+
+def group_sheet(seed: int = 1, size: int = 160) -> NDArray[np.uint8]:
+    """One group photograph of seven people."""
+    return render_group(seed, range(1, 8), 1, size=size)[0]
+
+
 def main() -> None:
     """Write the sheet of forty people to the file named on the command line."""
     if len(sys.argv) != 2:
-        sys.exit("usage: python -m veilkit.synthetic.people.sheet OUT")
+        sys.exit("usage: python benchmarks/sheets.py OUT")
     Image.fromarray(forty_people()).save(sys.argv[1], optimize=True)
 
 
