@@ -19,6 +19,7 @@ from veilkit.audit import run_audit
 from veilkit.cli import app
 from veilkit.lookup import LazyLookup
 from veilkit.methods import METHODS
+from veilkit.methods.table import methods
 
 NAME = "sepia"
 
@@ -72,6 +73,7 @@ def test_the_command_line_lists_shows_and_runs_it(folder: Path, tmp_path: Path) 
 
 
 def test_python_and_the_audit_know_it(folder: Path, tmp_path: Path) -> None:
+    assert NAME in repr(methods())
     for number in (1, 2):
         outcome = veilkit.protect(folder, tmp_path / f"{number}", NAME, seed=3, workers=0)
         assert (outcome.protected, outcome.refused) == (12, {})
