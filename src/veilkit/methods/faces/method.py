@@ -189,12 +189,22 @@ class FaceMethod(Method[C]):
         )
 
     @torch.no_grad()
+    def look(
+        self, picture: Tensor, person: str | None = None, *, twice: bool = True
+    ) -> tuple[list[FoundFace], list[Missed]]:
+        """The faces of a picture (3, H, W) that can be changed, and what must be hidden besides.
+
+        person: who is in the picture, if that is known. twice: whether the second finder looks as well.
+        """
+        faces = found_faces(self.finder.detect(picture[None])[0], person)
+        return faces, self._missed(picture, [face.box for face in faces]) if twice else []
+
+    @torch.no_grad()
     def _one(
         self, picture: Tensor, item: str, person: str | None, *, rng: Randomness
     ) -> tuple[Tensor, PictureReport]:
-        detections = self.finder.detect(picture[None])[0]
-        faces, notes, report = found_faces(detections, person), [], []
-        missed = self._missed(picture, [face.box for face in faces])
+        faces, missed = self.look(picture, person)
+        notes, report = [], []
         result, to_hide, changes = picture, [each.box for each in missed], 0
         for face in faces:
             changed = self.change(result, face, item, rng=rng)
