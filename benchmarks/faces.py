@@ -23,7 +23,7 @@ from sklearn.metrics import roc_auc_score
 from claims import ROOT, record
 from sheets import faces_sheet, group_sheet
 from veilkit.synthetic.faces import generate_faces
-from veilkit.synthetic.faces.landmarks import five_points
+from veilkit.synthetic.faces.truth import five_points
 from veilkit.training.face_examples import GeneratedFaces, load_generated_faces
 
 PEOPLE, IMAGES, SIZE, SEED = 60, 8, 128, 7

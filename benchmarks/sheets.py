@@ -12,8 +12,7 @@ from PIL import Image
 
 from veilkit.errors import ConfigError
 from veilkit.synthetic.cameras import camera_jpeg_quality
-from veilkit.synthetic.faces.group import render_group
-from veilkit.synthetic.faces.portrait import render_face
+from veilkit.synthetic.faces.pictures import render_face, render_group
 from veilkit.synthetic.people.render import render_person
 
 PEOPLE, SHOTS = 8, 6  # of the sheet of faces

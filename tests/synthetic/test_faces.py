@@ -30,10 +30,10 @@ from veilkit.synthetic.faces import (
     render_group,
     take,
 )
+from veilkit.synthetic.faces.capture import Light
 from veilkit.synthetic.faces.generate import FacesSpec
 from veilkit.synthetic.faces.identity import Face, Shape
 from veilkit.synthetic.faces.lens import angles_of
-from veilkit.synthetic.faces.light import Light
 from veilkit.synthetic.faces.sculpt import sculpt
 from veilkit.synthetic.faces.template import template
 from veilkit.training.face_examples import LABELS, load_generated_faces

@@ -17,7 +17,7 @@ from veilkit.datasets.labels import by_market_name
 from veilkit.datasets.market1501 import JUNK
 from veilkit.errors import ConfigError, DestinationError
 from veilkit.synthetic.people import camera_jpeg_quality, generate_people, render_person
-from veilkit.synthetic.people.people import PeopleSpec
+from veilkit.synthetic.people.generate import PeopleSpec
 from veilkit.synthetic.people.render import person
 
 FOLDERS = ("bounding_box_train", "query", "bounding_box_test")

@@ -11,12 +11,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veilkit.rng import Randomness
-from veilkit.synthetic.filters import warp
-from veilkit.synthetic.shading import Light
-from veilkit.synthetic.view import Floats
+from veilkit.synthetic.arrays import Floats, warp
 
 PLACES = ("street", "corridor", "park", "plaza", "station", "campus")
 _GOLDEN = math.pi * (3 - math.sqrt(5))
+
+
+@dataclass(frozen=True, slots=True)
+class Light:
+    """azimuth: radians, 0 from the viewer, positive from the right. height: radians. sun, sky: strengths."""
+
+    azimuth: float
+    height: float
+    sun: float
+    sky: float
+    warmth: float
+
+    def direction(self) -> Floats:
+        """Towards the light (3,): x right, y down, z to the viewer."""
+        flat = math.cos(self.height)
+        return np.array(
+            [math.sin(self.azimuth) * flat, -math.sin(self.height), math.cos(self.azimuth) * flat], np.float32
+        )
 
 
 @dataclass(frozen=True, slots=True)

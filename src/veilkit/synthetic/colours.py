@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from veilkit.synthetic.view import Floats
+from veilkit.synthetic.arrays import Floats
 
 Colour: TypeAlias = tuple[float, float, float]
 

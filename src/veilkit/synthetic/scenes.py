@@ -8,18 +8,11 @@ import cv2
 import numpy as np
 
 from veilkit.rng import Randomness
+from veilkit.synthetic.arrays import Floats, blur, clouds
 from veilkit.synthetic.cameras import draw_camera
 from veilkit.synthetic.colours import Colour, shift
-from veilkit.synthetic.filters import blur
-from veilkit.synthetic.view import Floats
 
 HEIGHT, WIDTH = 256, 768
-
-
-def clouds(rng: np.random.Generator, height: int, width: int, cell: int) -> Floats:
-    """Smooth noise (height, width) of about unit deviation with features `cell` pixels wide."""
-    coarse = rng.standard_normal((height // cell + 2, width // cell + 2), dtype=np.float32)
-    return np.asarray(cv2.resize(coarse, (width, height), interpolation=cv2.INTER_CUBIC), np.float32)
 
 
 @lru_cache(maxsize=64)

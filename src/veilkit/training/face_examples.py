@@ -18,10 +18,10 @@ from torch import Tensor
 from veilkit.datasets.folder import load_folder
 from veilkit.errors import ConfigError, DataError, LayoutError
 from veilkit.networks.face_attributes import HEADS, Head
+from veilkit.synthetic.arrays import Floats
 from veilkit.synthetic.faces.expression import EMOTIONS
 from veilkit.synthetic.faces.generate import DESCRIPTION
 from veilkit.synthetic.faces.truth import FaceTruth
-from veilkit.synthetic.view import Floats
 from veilkit.training.face_identity import label_faces, load_training_faces
 from veilkit.training.pixels import read_pixels
 from veilkit.types import Record, Split

@@ -20,7 +20,7 @@ from veilkit.errors import ConfigError, DataError
 from veilkit.experts.alignment import ARCFACE
 from veilkit.experts.dlib_faces import DlibDetector
 from veilkit.progress import Progress
-from veilkit.synthetic.workers import write_whole
+from veilkit.synthetic.writing import write_whole
 from veilkit.training.pixels import read_picture
 from veilkit.training.reid import ReidTraining, train_reid
 from veilkit.training.reid_config import ReidConfig

@@ -3,10 +3,9 @@
 from veilkit.synthetic.faces.capture import Capture, Ranges
 from veilkit.synthetic.faces.expression import ACTIONS, EMOTIONS, Actions, Expression, expression
 from veilkit.synthetic.faces.generate import generate_faces
-from veilkit.synthetic.faces.group import render_group
 from veilkit.synthetic.faces.identity import Face
 from veilkit.synthetic.faces.lens import Angles
-from veilkit.synthetic.faces.portrait import capture, face, render_face, take
+from veilkit.synthetic.faces.pictures import capture, face, render_face, render_group, take
 from veilkit.synthetic.faces.truth import FaceTruth
 
 __all__ = [

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from veilkit.errors import ConfigError
+from veilkit.synthetic.arrays import Floats
 from veilkit.synthetic.cameras import Camera
+from veilkit.synthetic.cameras import Light as Daylight
 from veilkit.synthetic.faces.expression import Expression, draw_expression
 from veilkit.synthetic.faces.lens import Angles
-from veilkit.synthetic.faces.light import Light, draw_light
-from veilkit.synthetic.shading import Light as Daylight
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,36 @@ class Ranges:
             value = getattr(self, name)
             if not 0 <= value <= most:
                 raise ConfigError(f"{name} must be between 0 and {most} degrees, but got {value}")
+
+
+@dataclass(frozen=True, slots=True)
+class Light:
+    """azimuth, height: degrees, from the right and from above. lamp, sky, rim: strengths. warmth: of the lamp."""
+
+    azimuth: float
+    height: float
+    lamp: float
+    sky: float
+    warmth: float
+    rim: float = 0.0
+
+    def direction(self) -> Floats:
+        """Towards the lamp (3,), camera frame."""
+        a, h = math.radians(self.azimuth), math.radians(self.height)
+        return np.array([math.sin(a) * math.cos(h), math.sin(h), math.cos(a) * math.cos(h)], np.float32)
+
+
+def draw_light(rng: np.random.Generator) -> Light:
+    """A window, a lamp or an overcast sky, somewhere in front."""
+    lamp = float(rng.uniform(0.35, 1.0))
+    return Light(
+        azimuth=float(np.clip(rng.normal(0, 38), -80, 80)),
+        height=float(rng.uniform(8, 55)),
+        lamp=lamp,
+        sky=float(rng.uniform(0.9, 1.15)) - 0.55 * lamp,
+        warmth=float(rng.uniform(-0.06, 0.16)),
+        rim=float(rng.uniform(0.2, 0.8)) if rng.random() < 0.3 else 0.0,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from veilkit.errors import ConfigError, DestinationError
 from veilkit.rng import Randomness
 from veilkit.synthetic.faces.capture import Ranges
-from veilkit.synthetic.faces.group import render_group
-from veilkit.synthetic.faces.portrait import SMALLEST, face, render_face
-from veilkit.synthetic.workers import each, write_whole
+from veilkit.synthetic.faces.pictures import SMALLEST, face, render_face, render_group
+from veilkit.synthetic.writing import each, write_whole
 from veilkit.version import __version__
 
 DESCRIPTION, PEOPLE = "generated.json", "people.json"

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from veilkit.synthetic.arrays import Floats, Reals, bell, curve, step
 from veilkit.synthetic.colours import linear
-from veilkit.synthetic.faces.forms import Reals, bell, curve, step
-from veilkit.synthetic.faces.hairline import hairline
 from veilkit.synthetic.faces.identity import Coiffure, Face
-from veilkit.synthetic.faces.raster import Fragments, Ints, Paint, grid_normals
+from veilkit.synthetic.faces.raster import Fragments, Ints, Paint, grid_normals, look_up
+from veilkit.synthetic.faces.skin import hairline
 from veilkit.synthetic.faces.template import grid_triangles, template
-from veilkit.synthetic.faces.texture import look_up
-from veilkit.synthetic.view import Floats
 
 
 @dataclass(slots=True)

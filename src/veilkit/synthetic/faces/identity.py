@@ -6,8 +6,8 @@ from dataclasses import astuple, dataclass, fields, replace
 
 import numpy as np
 
+from veilkit.synthetic.arrays import Floats
 from veilkit.synthetic.colours import CLOTH, HAIR, SKIN, Colour, draw, shift
-from veilkit.synthetic.view import Floats
 
 STYLES = ("bald", "buzz", "short", "swept", "fringe", "bob", "long", "afro", "bun")
 FRAMES = ("none", "round", "square", "thin")

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from veilkit.synthetic.arrays import Floats, bell, step
 from veilkit.synthetic.colours import linear
-from veilkit.synthetic.faces.forms import bell, step
+from veilkit.synthetic.faces.expression import Opening
 from veilkit.synthetic.faces.identity import Face
 from veilkit.synthetic.faces.lens import Lens
-from veilkit.synthetic.faces.moves import Opening
-from veilkit.synthetic.faces.raster import Canvas, Fragments, Paint, nearest
+from veilkit.synthetic.faces.raster import Canvas, Fragments, Paint, look_up, nearest
 from veilkit.synthetic.faces.sculpt import BALL
-from veilkit.synthetic.faces.texture import look_up
-from veilkit.synthetic.view import Floats
 
 IRIS = 5.9  # radius
 _SIDES = np.array([16.0, BALL, BALL], np.float32)  # what the lids lie on is longer than round

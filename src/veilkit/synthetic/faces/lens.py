@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veilkit.synthetic.view import Floats
+from veilkit.synthetic.arrays import Floats
 
 _NECK = np.array([0.0, -95.0, -90.0], np.float32)  # the head turns about this point
 

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from veilkit.synthetic.arrays import Floats, bell, step
 from veilkit.synthetic.colours import linear
-from veilkit.synthetic.faces.forms import bell, step
 from veilkit.synthetic.faces.identity import Face
-from veilkit.synthetic.faces.raster import Fragments, Ints, Paint
+from veilkit.synthetic.faces.raster import Fragments, Ints, Paint, look_up
 from veilkit.synthetic.faces.sculpt import Head
 from veilkit.synthetic.faces.template import grid_triangles
-from veilkit.synthetic.faces.texture import look_up
-from veilkit.synthetic.view import Floats
 
 
 @dataclass(frozen=True, slots=True)

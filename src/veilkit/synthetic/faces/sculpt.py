@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from veilkit.synthetic.faces.forms import Reals, bell, curve, spot, step
+from veilkit.synthetic.arrays import Floats, Reals, bell, curve, spot, step
 from veilkit.synthetic.faces.identity import Shape
 from veilkit.synthetic.faces.template import EYE, MOUTH, Template, knots, sample, template
-from veilkit.synthetic.view import Floats
 
 BALL = 12.0  # radius of an eyeball
 LID = 1.1  # thickness of a lid

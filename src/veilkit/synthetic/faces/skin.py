@@ -1,21 +1,19 @@
-"""The colours of a face: skin, lips, brows, lashes, beard and the lines that an expression draws."""
+"""The colours of a face: skin, lips, brows, lashes, beard, hairline and the lines that an expression draws."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
 
+from veilkit.synthetic.arrays import Floats, bell, curve, spot, step
 from veilkit.synthetic.colours import linear
-from veilkit.synthetic.faces.expression import Actions
-from veilkit.synthetic.faces.forms import bell, curve, spot, step
-from veilkit.synthetic.faces.hairline import hairline
-from veilkit.synthetic.faces.identity import Face, Shape
-from veilkit.synthetic.faces.moves import Opening
-from veilkit.synthetic.faces.raster import Fragments, Paint
+from veilkit.synthetic.faces.expression import Actions, Opening
+from veilkit.synthetic.faces.identity import Coiffure, Face, Shape
+from veilkit.synthetic.faces.raster import Fragments, Paint, look_up
 from veilkit.synthetic.faces.sculpt import lip_edges
 from veilkit.synthetic.faces.template import EYE, MOUTH
-from veilkit.synthetic.faces.texture import look_up
-from veilkit.synthetic.view import Floats
 
 MOUTH_END = 22.8  # |u| to which the lips can part
 
@@ -210,4 +208,28 @@ def beard_area(s: Shape, kind: str, u: Floats, a: Floats, v: Floats, angle: Floa
             "stubble": np.clip(0.9 * moustache + cheeks + 0.5 * patch, 0, 1),
         }[kind],
         np.float32,
+    )
+
+
+def hairline(hair: Coiffure, angle: Floats) -> Floats:
+    """v above which hair grows at an angle (radians) round the head."""
+    turn = np.abs(angle) * np.float32(180 / math.pi)
+    front, back = 63 + hair.line, 16 * hair.recede
+    return curve(
+        turn,
+        (0, front + 0.5 * back),
+        (24, front + 1 + 0.8 * back),
+        (40, front + 1 + 1.2 * back),
+        (52, 50 + 0.5 * hair.line + 0.7 * back),
+        (62, 34),
+        (70, 18),
+        (75, -4),
+        (78, -14),
+        (82, -14),
+        (86, 12),
+        (96, 26),
+        (108, 20),
+        (120, -20),
+        (135, -58),
+        (180, -72),
     )

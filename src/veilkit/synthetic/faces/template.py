@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import PchipInterpolator
 
-from veilkit.synthetic.view import Floats
+from veilkit.synthetic.arrays import Floats
 
 EYE = (31.5, 0.0)  # (u, v) of the middle of an eye
 MOUTH = -67.0  # v of the line between the lips

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from veilkit.synthetic.arrays import Floats
 from veilkit.synthetic.colours import linear
+from veilkit.synthetic.people.canvas import Finish, Material, Spots
 from veilkit.synthetic.people.cloth import plain
 from veilkit.synthetic.people.garments import Figure, trunk
-from veilkit.synthetic.surfaces import Finish, Material, Spots, limb, loft
-from veilkit.synthetic.view import Floats
+from veilkit.synthetic.people.surfaces import limb, loft
 
 
 def _panels(colour: tuple[float, float, float], second: tuple[float, float, float], pocket: float) -> Material:
@@ -50,7 +51,6 @@ def _backpack(figure: Figure) -> None:
     size = bag.size
     loft(
         figure.canvas,
-        figure.view,
         _stack(float(bones.neck[0]), top, z - 0.062 - 0.04 * size, 0.078 * size, 0.045 * size, 0.22 * size),
         finish,
         boxy=True,
@@ -60,7 +60,6 @@ def _backpack(figure: Figure) -> None:
     knots[:, 4] *= np.float32(1.03)
     loft(
         figure.canvas,
-        figure.view,
         knots,
         strap,
         keep=lambda s: (np.abs(np.abs(s.side) - 0.066) < 0.011) & (np.abs(s.around) < 1.5) & (s.down < 0.2),
@@ -73,13 +72,7 @@ def _shoulder_bag(figure: Figure) -> None:
     hip = float(bones.pelvis[1])
     x = side * (0.118 * figure.person.build.hips * (0.6 + 0.4 * figure.person.build.girth) + 0.01)
     size = bag.size
-    loft(
-        figure.canvas,
-        figure.view,
-        _stack(x, hip + 0.075, -0.015, 0.032 * size, 0.07 * size, 0.105 * size),
-        finish,
-        boxy=True,
-    )
+    loft(figure.canvas, _stack(x, hip + 0.075, -0.015, 0.032 * size, 0.07 * size, 0.105 * size), finish, boxy=True)
     knots = trunk(figure, hip, figure.person.outfit.loose * 1.03)
     knots[:, 4] *= np.float32(1.04)
 
@@ -87,7 +80,7 @@ def _shoulder_bag(figure: Figure) -> None:
         lean = side * (spots.along * 1.75 - 0.85) * np.cos(spots.around)
         return np.asarray(np.abs(np.sin(spots.around) - lean) < 0.11)
 
-    loft(figure.canvas, figure.view, knots, figure.cloth(plain(bag.colour), 0.05), keep=sash)
+    loft(figure.canvas, knots, figure.cloth(plain(bag.colour), 0.05), keep=sash)
 
 
 def _hand_bag(figure: Figure, kind: str) -> None:
@@ -100,11 +93,10 @@ def _hand_bag(figure: Figure, kind: str) -> None:
     x += bag.side * 0.012
     loft(
         figure.canvas,
-        figure.view,
         _stack(x, y - drop, z, 0.022, deep * size, tall * size),
         Finish(material, folds=0.1, gloss=0.15),
         boxy=True,
     )
     for end in (-0.6, 0.6):
         grip = np.array([x, y - drop - 0.005, z + end * deep], np.float32)
-        limb(figure.canvas, figure.view, (hand, grip), (0.005, 0.005), Finish(plain(bag.colour)))
+        limb(figure.canvas, (hand, grip), (0.005, 0.005), Finish(plain(bag.colour)))

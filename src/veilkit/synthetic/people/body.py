@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from veilkit.synthetic.arrays import Floats
 from veilkit.synthetic.people.identity import Build
-from veilkit.synthetic.view import Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from functools import lru_cache
 import cv2
 import numpy as np
 
+from veilkit.synthetic.arrays import Floats
 from veilkit.synthetic.colours import linear
+from veilkit.synthetic.people.canvas import Material, Spots
 from veilkit.synthetic.people.identity import Cloth
-from veilkit.synthetic.surfaces import Material, Spots
-from veilkit.synthetic.view import Floats
 
 _GLYPH_SIZE = 48
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from veilkit.synthetic.arrays import Floats
 from veilkit.synthetic.people.body import Skeleton
+from veilkit.synthetic.people.canvas import Canvas, Finish, Material, Spots
 from veilkit.synthetic.people.cloth import plain, woven
 from veilkit.synthetic.people.identity import Cloth, Person
-from veilkit.synthetic.surfaces import Canvas, Finish, Material, Spots, limb, loft
-from veilkit.synthetic.view import Floats, View
+from veilkit.synthetic.people.surfaces import limb, loft
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,6 @@ class Figure:
 
     person: Person
     bones: Skeleton
-    view: View
     canvas: Canvas
     crease: tuple[float, float]
 
@@ -70,34 +70,27 @@ def _legs(figure: Figure) -> None:
         bulge = _mix(joint, foot, 0.3) + np.array([0, 0, -0.006], np.float32)
         if covered < 0.95:
             if covered < 0.5:
-                limb(figure.canvas, figure.view, (hip, joint), (thigh * 0.95, knee), figure.skin())
-            limb(figure.canvas, figure.view, (joint, bulge), (knee * 0.97, calf * 0.97), figure.skin())
-            limb(figure.canvas, figure.view, (bulge, foot), (calf, ankle), figure.skin())
+                limb(figure.canvas, (hip, joint), (thigh * 0.95, knee), figure.skin())
+            limb(figure.canvas, (joint, bulge), (knee * 0.97, calf * 0.97), figure.skin())
+            limb(figure.canvas, (bulge, foot), (calf, ankle), figure.skin())
         if covered > 0:
             finish = figure.cloth(_striped_seam(cloth, outfit.side_stripe, sign), 0.22)
             upper = min(1.0, covered / 0.5)
             end = _mix(hip, joint, upper)
             r_knee = knee * (1.0 + (wide - 1.0) * 0.9) + 0.002
             r_end = thigh + (r_knee - thigh) * upper + (0.006 if covered < 0.9 else 0.0)
-            limb(
-                figure.canvas,
-                figure.view,
-                (hip, end),
-                (thigh * (1 + 0.25 * (wide - 1)), r_end),
-                finish,
-                cut=covered < 0.5,
-            )
+            limb(figure.canvas, (hip, end), (thigh * (1 + 0.25 * (wide - 1)), r_end), finish, cut=covered < 0.5)
             if covered > 0.5:
                 lower = (covered - 0.5) / 0.5
                 r_foot = ankle * (1.05 + 1.1 * (wide - 1.0)) + 0.003
                 stop = _mix(joint, foot, lower * 1.03)
-                limb(figure.canvas, figure.view, (joint, stop), (r_knee, r_foot), finish, cut=True, start=0.24)
+                limb(figure.canvas, (joint, stop), (r_knee, r_foot), finish, cut=True, start=0.24)
         _shoe(figure, foot, toe, joint)
     if not skirted:
-        loft(figure.canvas, figure.view, _pelvis(figure, 1 + 0.12 * (wide - 1)), figure.cloth(cloth, 0.15))
+        loft(figure.canvas, _pelvis(figure, 1 + 0.12 * (wide - 1)), figure.cloth(cloth, 0.15))
     if outfit.lower == "skirt" and outfit.top != "dress":
         knots = _draped(figure, 0.585, max(0.24, 0.47 - 0.22 * outfit.leg), 1.0 + 0.25 * (wide - 1.0))
-        loft(figure.canvas, figure.view, knots, figure.cloth(woven(outfit.lower_cloth), 0.3, tall=True))
+        loft(figure.canvas, knots, figure.cloth(woven(outfit.lower_cloth), 0.3, tall=True))
 
 
 def _shoe(figure: Figure, ankle: Floats, toe: Floats, knee: Floats) -> None:
@@ -106,19 +99,13 @@ def _shoe(figure: Figure, ankle: Floats, toe: Floats, knee: Floats) -> None:
     leather = Finish(plain(outfit.shoes), folds=0.05, gloss=0.25)
     tread = Finish(plain(outfit.soles))
     low = np.array([0, -0.007, 0], np.float32)
-    limb(figure.canvas, figure.view, (heel + low, toe + low), (0.0235, 0.0195), tread)
-    limb(figure.canvas, figure.view, (heel, toe), (0.0225, 0.0185), leather)
-    limb(figure.canvas, figure.view, (ankle, _mix(ankle, toe, 0.5)), (0.0235, 0.019), leather)
+    limb(figure.canvas, (heel + low, toe + low), (0.0235, 0.0195), tread)
+    limb(figure.canvas, (heel, toe), (0.0225, 0.0185), leather)
+    limb(figure.canvas, (ankle, _mix(ankle, toe, 0.5)), (0.0235, 0.019), leather)
     if outfit.boots:
-        limb(figure.canvas, figure.view, (_mix(ankle, knee, outfit.boots * 3), ankle), (0.032, 0.025), leather)
+        limb(figure.canvas, (_mix(ankle, knee, outfit.boots * 3), ankle), (0.032, 0.025), leather)
     elif outfit.leg < 0.95 or outfit.lower == "skirt" or outfit.top == "dress":
-        limb(
-            figure.canvas,
-            figure.view,
-            (_mix(ankle, knee, 0.16), ankle),
-            (0.0225, 0.0215),
-            Finish(plain(outfit.socks)),
-        )
+        limb(figure.canvas, (_mix(ankle, knee, 0.16), ankle), (0.0225, 0.0215), Finish(plain(outfit.socks)))
 
 
 def _trunk_rows(figure: Figure, loose: float) -> list[tuple[float, float, float]]:
@@ -219,11 +206,10 @@ def _top(figure: Figure) -> None:
     knots = trunk(figure, outfit.hem, outfit.loose)
     if outfit.top == "open jacket" or (outfit.top == "coat" and outfit.inner.scale > 24):
         inner = _neckline(woven(outfit.inner, prints=True), skin, 0.02)
-        loft(figure.canvas, figure.view, trunk(figure, max(outfit.hem, 0.5), 0.97), figure.cloth(inner, 0.16))
+        loft(figure.canvas, trunk(figure, max(outfit.hem, 0.5), 0.97), figure.cloth(inner, 0.16))
         knots[:, 4] *= np.float32(1.05)
         loft(
             figure.canvas,
-            figure.view,
             knots,
             figure.cloth(worn, folds, 0.05, tall=tall),
             keep=lambda spots: np.abs(spots.around) > 0.2 + 0.35 * np.sqrt(np.clip(spots.along, 0, 1)),
@@ -237,7 +223,7 @@ def _top(figure: Figure) -> None:
         worn = _seams(worn, 0.003, 0.4)
     if outfit.top == "dress":
         knots[:, 3:] *= np.linspace(1.0, 1.12 + 0.1 * outfit.leg, len(knots), dtype=np.float32)[:, None]
-    loft(figure.canvas, figure.view, knots, figure.cloth(worn, folds, tall=tall))
+    loft(figure.canvas, knots, figure.cloth(worn, folds, tall=tall))
     if outfit.top != "dress" and outfit.top != "coat" and outfit.top != "vest":
         _collar(figure, outfit.cloth)
 
@@ -249,20 +235,14 @@ def _collar(figure: Figure, cloth: Cloth) -> None:
     if top == "hoodie":
         shade = plain((cloth.colour[0] * 0.85, cloth.colour[1] * 0.85, cloth.colour[2] * 0.85))
         left, right = (bones.neck + np.array([s * 0.034, 0.002, -0.018], np.float32) for s in (1, -1))
-        limb(figure.canvas, figure.view, (left, bones.neck + back), (0.025, 0.036), figure.cloth(shade))
-        limb(figure.canvas, figure.view, (right, bones.neck + back), (0.025, 0.036), figure.cloth(shade))
+        limb(figure.canvas, (left, bones.neck + back), (0.025, 0.036), figure.cloth(shade))
+        limb(figure.canvas, (right, bones.neck + back), (0.025, 0.036), figure.cloth(shade))
     elif top in ("shirt", "jacket"):
         y, z = float(bones.neck[1]), float(bones.neck[2])
         rows = [[0, y + 0.022, z - 0.004, 0.033, 0.034], [0, y - 0.012, z, 0.044, 0.044]]
         knots = np.array(rows, np.float32)
         knots[:, 0] = bones.neck[0]
-        loft(
-            figure.canvas,
-            figure.view,
-            knots,
-            figure.cloth(plain(cloth.colour), 0.1),
-            keep=lambda s: np.abs(s.around) > 0.3,
-        )
+        loft(figure.canvas, knots, figure.cloth(plain(cloth.colour), 0.1), keep=lambda s: np.abs(s.around) > 0.3)
 
 
 def _arms(figure: Figure) -> None:
@@ -274,24 +254,14 @@ def _arms(figure: Figure) -> None:
     for i in (0, 1):
         a, b, c, d = bones.shoulders[i], bones.elbows[i], bones.wrists[i], bones.hands[i]
         if outfit.sleeve < 1:
-            limb(figure.canvas, figure.view, (a, b), (upper, elbow), figure.skin())
-            limb(figure.canvas, figure.view, (b, c), (elbow, wrist), figure.skin())
+            limb(figure.canvas, (a, b), (upper, elbow), figure.skin())
+            limb(figure.canvas, (b, c), (elbow, wrist), figure.skin())
         if outfit.sleeve > 0:
             finish = figure.cloth(cloth, 0.24)
             reach = min(1.0, outfit.sleeve * 2)
             radii = (upper * (0.9 + 0.2 * wide), (upper + (elbow - upper) * reach) * wide)
-            limb(
-                figure.canvas, figure.view, (a, _mix(a, b, reach)), radii, finish, cut=outfit.sleeve < 0.5, start=0.03
-            )
+            limb(figure.canvas, (a, _mix(a, b, reach)), radii, finish, cut=outfit.sleeve < 0.5, start=0.03)
             if outfit.sleeve > 0.5:
-                limb(
-                    figure.canvas,
-                    figure.view,
-                    (b, c),
-                    (elbow * wide, wrist * wide + 0.003),
-                    finish,
-                    cut=True,
-                    start=0.2,
-                )
-        limb(figure.canvas, figure.view, (c, _mix(c, d, 0.6)), (wrist * 0.95, 0.0165), figure.skin())
-        limb(figure.canvas, figure.view, (_mix(c, d, 0.6), d), (0.0165, 0.010), figure.skin())
+                limb(figure.canvas, (b, c), (elbow * wide, wrist * wide + 0.003), finish, cut=True, start=0.2)
+        limb(figure.canvas, (c, _mix(c, d, 0.6)), (wrist * 0.95, 0.0165), figure.skin())
+        limb(figure.canvas, (_mix(c, d, 0.6), d), (0.0165, 0.010), figure.skin())

@@ -11,19 +11,16 @@ from numpy.typing import NDArray
 
 from veilkit.errors import ConfigError
 from veilkit.rng import Randomness
-from veilkit.synthetic.cameras import Camera, develop, draw_camera
+from veilkit.synthetic.arrays import Floats, blur, clouds, resize, warp
+from veilkit.synthetic.cameras import Camera, Light, develop, draw_camera
 from veilkit.synthetic.colours import linear, shift
-from veilkit.synthetic.filters import blur, resize, warp
 from veilkit.synthetic.people.bags import draw_bag
 from veilkit.synthetic.people.body import draw_pose, skeleton
+from veilkit.synthetic.people.canvas import Canvas, View, shade
 from veilkit.synthetic.people.garments import Figure, draw_clothes
-from veilkit.synthetic.people.hair import draw_hair
-from veilkit.synthetic.people.head import Head, draw_head
+from veilkit.synthetic.people.head import Head, draw_hair, draw_head
 from veilkit.synthetic.people.identity import Person, draw_person
-from veilkit.synthetic.scenes import HEIGHT, WIDTH, clouds, scene
-from veilkit.synthetic.shading import Light, shade
-from veilkit.synthetic.surfaces import Canvas
-from veilkit.synthetic.view import Floats, View
+from veilkit.synthetic.scenes import HEIGHT, WIDTH, scene
 
 KINDS = ("pole", "bench", "bush", "bin")
 
@@ -139,9 +136,9 @@ def _draw(
 ) -> tuple[Floats, Floats]:
     """The lit person: linear colour multiplied by coverage (H, W, 3), and coverage (H, W)."""
     pose = draw_pose(rng, phone=bool(rng.random() < 0.12))
-    canvas = Canvas(height * _SUPERSAMPLING, width * _SUPERSAMPLING)
+    canvas = Canvas(height * _SUPERSAMPLING, width * _SUPERSAMPLING, view)
     crease = float(rng.random()), float(rng.random())
-    figure = Figure(who, skeleton(who.build, pose), view, canvas, crease)
+    figure = Figure(who, skeleton(who.build, pose), canvas, crease)
     draw_clothes(figure)
     head = Head(figure, pose.look)
     draw_head(head)

@@ -1,125 +1,23 @@
-"""Curved surfaces drawn into a depth buffer: limbs (tapered capsules) and lofts (stacks of ellipses or boxes).
+"""Curved surfaces: limbs (tapered capsules) and lofts (stacks of ellipses or boxes).
 
-Each surface is solved per pixel in closed form over its bounding box; a material then colours the pixels that are
-nearest to the viewer so far. Lighting comes later, from the normals kept here.
+Each is solved per pixel in closed form over its bounding box.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import PchipInterpolator
 
-from veilkit.synthetic.view import Floats, View
-
-
-@dataclass(slots=True)
-class Spots:
-    """The N visible points of one surface, where a material is asked for colours.
-
-    around: radians round the axis, 0 in front, positive to the body's right-hand side of the picture.
-    along: 0 at the start of the surface to 1 at its end. side, down: distances over the surface, in statures.
-    """
-
-    around: Floats
-    along: Floats
-    side: Floats
-    down: Floats
-
-
-Material = Callable[[Spots], Floats]
-"""Spots to linear colours (N, 3)."""
-
-Keep = Callable[[Spots], NDArray[np.bool_]]
-"""Which spots exist: cuts hems, hairlines and openings."""
-
-
-class Canvas:
-    """The buffers of one figure: depth, linear colour, normal (x right, y down, z to the viewer) and gloss."""
-
-    def __init__(self, height: int, width: int) -> None:
-        self.depth: Floats = np.full((height, width), -1e6, np.float32)
-        self.colour: Floats = np.zeros((height, width, 3), np.float32)
-        self.normal: Floats = np.zeros((height, width, 3), np.float32)
-        self.gloss: Floats = np.zeros((height, width), np.float32)
-
-    def window(self, left: float, right: float, top: float, bottom: float) -> tuple[slice, slice] | None:
-        """The rows and columns that the box covers, or None where it misses the canvas."""
-        height, width = self.depth.shape
-        c0, c1 = max(0, math.floor(left)), min(width, math.ceil(right) + 1)
-        r0, r1 = max(0, math.floor(top)), min(height, math.ceil(bottom) + 1)
-        return None if c0 >= c1 or r0 >= r1 else (slice(r0, r1), slice(c0, c1))
-
-
-@dataclass(frozen=True, slots=True)
-class Finish:
-    """What a surface is made of. folds: how far wrinkles bend the normal. gloss: strength of the highlight."""
-
-    material: Material
-    folds: float = 0.0
-    gloss: float = 0.0
-    grain: tuple[float, float] = (1.0, 1.0)
-    offset: tuple[float, float] = (0.0, 0.0)
-
-
-def _noise_slopes(size: int = 256) -> Floats:
-    """Slopes (2, size, size) of a fixed, tileable, smooth random height: the wrinkles of cloth."""
-    rng = np.random.Generator(np.random.PCG64(20_11))
-    fy = np.fft.fftfreq(size)[:, None] * size
-    fx = np.fft.fftfreq(size)[None, :] * size
-    radius = np.hypot(fx, fy)
-    spectrum = np.exp(-((radius / 14.0) ** 2)) * (radius > 0.5) / np.maximum(radius, 1.0) ** 0.6
-    wave = spectrum * np.exp(2j * np.pi * rng.random((size, size)))
-    slopes = np.stack([np.fft.ifft2(wave * fx * 1j).real, np.fft.ifft2(wave * fy * 1j).real])
-    return np.asarray(slopes / slopes.std(), np.float32)
-
-
-_SLOPES = _noise_slopes()
-_TILES_PER_STATURE = 420.0
-
-
-def _paint(
-    canvas: Canvas,
-    window: tuple[slice, slice],
-    pick: NDArray[np.bool_],
-    depth: Floats,
-    normal: tuple[Floats, Floats, Floats],
-    spots: Spots,
-    finish: Finish,
-    keep: Keep | None,
-) -> None:
-    """Write the picked pixels of `window`; depth, normal and spots hold one value per picked pixel."""
-    rows, cols = np.nonzero(pick)
-    rows += window[0].start
-    cols += window[1].start
-    nx, ny, nz = normal
-    if keep is not None:
-        kept = np.flatnonzero(keep(spots))
-        rows, cols, depth = rows[kept], cols[kept], depth[kept]
-        nx, ny, nz = nx[kept], ny[kept], nz[kept]
-        spots = Spots(spots.around[kept], spots.along[kept], spots.side[kept], spots.down[kept])
-    if rows.size == 0:
-        return
-    if finish.folds:
-        i = ((spots.down * finish.grain[1] + finish.offset[1]) * _TILES_PER_STATURE).astype(np.int32) & 255
-        j = ((spots.side * finish.grain[0] + finish.offset[0]) * _TILES_PER_STATURE).astype(np.int32) & 255
-        nx = nx + finish.folds * _SLOPES[0, i, j]
-        ny = ny + finish.folds * _SLOPES[1, i, j]
-        size = 1.0 / np.sqrt(nx * nx + ny * ny + nz * nz)
-        nx, ny, nz = nx * size, ny * size, nz * size
-    canvas.depth[rows, cols] = depth
-    canvas.colour[rows, cols] = finish.material(spots)
-    canvas.normal[rows, cols] = np.stack([nx, ny, nz], axis=1)
-    canvas.gloss[rows, cols] = finish.gloss
+from veilkit.synthetic.arrays import Floats
+from veilkit.synthetic.people.canvas import Canvas, Finish, Keep, Spots
 
 
 def limb(
     canvas: Canvas,
-    view: View,
     ends: Sequence[Floats],
     radii: tuple[float, float],
     finish: Finish,
@@ -132,6 +30,7 @@ def limb(
 
     start: the distance over the cloth at which this limb begins, so that patterns run on over joints.
     """
+    view = canvas.view
     p, q = view.project(np.stack(ends))
     r0, r1 = radii[0] * view.scale, radii[1] * view.scale
     reach = max(r0, r1) + 1
@@ -164,24 +63,17 @@ def limb(
     around = np.arctan2(nx * right[0] + ny * right[1] + nz * right[2], nx * front[0] + ny * front[1] + nz * front[2])
     length = float(np.linalg.norm(ends[1] - ends[0]))
     spots = Spots(around, t, around * radius / view.scale, start + t * length)
-    _paint(canvas, window, pick, depth[pick], (nx, ny, nz), spots, finish, keep)
+    canvas.paint(window, pick, depth[pick], (nx, ny, nz), spots, finish, keep)
 
 
 def loft(
-    canvas: Canvas,
-    view: View,
-    knots: Floats,
-    finish: Finish,
-    *,
-    turn: float = 0.0,
-    boxy: bool = False,
-    keep: Keep | None = None,
+    canvas: Canvas, knots: Floats, finish: Finish, *, turn: float = 0.0, boxy: bool = False, keep: Keep | None = None
 ) -> None:
     """A stack of upright ellipses (or boxes): knots (K, 5) of x, y, z, half width, half depth, from top to bottom.
 
     turn: radians that the stack is turned more than the body, as a head that looks aside.
     """
-    knots = _smooth(knots)
+    view, knots = canvas.view, _smooth(knots)
     line = view.project(knots[:, :3])
     half = float(np.hypot(knots[:, 3], knots[:, 4]).max()) * view.scale
     lift = half * math.sin(view.pitch) + 1
@@ -237,7 +129,7 @@ def loft(
     down = np.float32(knots[0, 1]) - np.interp(level, line[:, 1], knots[:, 1]).astype(np.float32)
     side = u * a / view.scale if boxy else around * (a + b) * (0.5 / view.scale)
     spots = Spots(around, along, side, down)
-    _paint(canvas, window, pick, depth[pick], (nx * size, ny * size, nz * size), spots, finish, keep)
+    canvas.paint(window, pick, depth[pick], (nx * size, ny * size, nz * size), spots, finish, keep)
 
 
 def _smooth(knots: Floats) -> Floats:

@@ -13,7 +13,7 @@ import cv2
 from veilkit.errors import ConfigError, DestinationError
 from veilkit.synthetic.cameras import camera_jpeg_quality
 from veilkit.synthetic.people.render import render_person
-from veilkit.synthetic.workers import each, write_whole
+from veilkit.synthetic.writing import each, write_whole
 
 _TRAIN, _QUERY, _GALLERY = "bounding_box_train", "query", "bounding_box_test"
 
