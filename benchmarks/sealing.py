@@ -21,7 +21,6 @@ from veilkit.datasets.folder import is_image_name
 from veilkit.errors import SealError
 from veilkit.media.reading import sha256
 from veilkit.methods import METHODS
-from veilkit.pipeline.age import Identity
 from veilkit.pipeline.identities import read_identities, write_identity
 from veilkit.pipeline.protect import protect
 from veilkit.pipeline.recover import recover
@@ -108,8 +107,9 @@ def attack(source: Path, work: Path, *, flips: int, keys: int, seed: int = SEED)
         attempt(f"byte {place} changed", key)
     file.write_bytes(whole)
     for number in range(keys):
-        (work / "wrong.txt").write_text(Identity.generate().secret + "\n")
-        attempt(f"wrong key {number}", work / "wrong.txt")
+        wrong = work / f"wrong{number}.txt"
+        write_identity(wrong)
+        attempt(f"wrong key {number}", wrong)
     if recover(release, back, identity=key, only=[picture]).restored != 1:
         raise SystemExit("the unaltered file does not open with its own key: the attempts above tell nothing")
     return Attacked(header, flips, keys, tuple(opened))

@@ -182,5 +182,6 @@ def test_a_model_is_asked_for(method: Synthesiser, folder: Path, tmp_path: Path)
 
 
 def test_a_method_that_learns_nothing_takes_no_model(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").touch()
     with pytest.raises(UsageError, match="learns nothing"):
         protect(folder, tmp_path / "release", "blur", model=tmp_path / "model.safetensors")

@@ -11,7 +11,7 @@ import pytest
 from pictures import write_folder
 from tests.conftest import tree
 from veilkit.errors import DestinationError
-from veilkit.pipeline import protect as protect_module
+from veilkit.pipeline import run as run_module
 from veilkit.pipeline.ledger import Ledger
 from veilkit.pipeline.manifest import read_manifest, read_sums
 from veilkit.pipeline.protect import protect
@@ -33,15 +33,15 @@ def test_two_runs_with_different_keys_do_not_mix_in_one_release(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second begins when the first has found the folder empty and has not written a picture yet."""
-    release, enrol = tmp_path / "release", protect_module.enrol
+    release, enrol = tmp_path / "release", run_module.enrol
 
     def overtaken(*arguments: object) -> int:
-        monkeypatch.setattr(protect_module, "enrol", enrol)
+        monkeypatch.setattr(run_module, "enrol", enrol)
         with pytest.raises(DestinationError, match="another run is writing this release"):
             protect(source, release, "blur", key=tmp_path / "two" / "key")
         return enrol(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(protect_module, "enrol", overtaken)
+    monkeypatch.setattr(run_module, "enrol", overtaken)
     protect(source, release, "mask", key=tmp_path / "one" / "key")
     assert tree(release).keys() == dict(read_sums(release / "SHA256SUMS")).keys() | {"SHA256SUMS", "manifest.json"}
     assert not (release / ".veilkit").exists()
@@ -101,7 +101,7 @@ def test_a_link_in_a_release_is_refused(source: Path, tmp_path: Path) -> None:
 def test_unlisted_files_are_refused_by_name_when_closing(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    release, close = tmp_path / "release", protect_module.close_release
+    release, close = tmp_path / "release", run_module.close_release
 
     def crowded(*arguments: object) -> None:
         for number in range(5):
@@ -109,7 +109,7 @@ def test_unlisted_files_are_refused_by_name_when_closing(
         (release / "a name").mkdir()
         close(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(protect_module, "close_release", crowded)
+    monkeypatch.setattr(run_module, "close_release", crowded)
     with pytest.raises(DestinationError, match=r"not of this release: '.*' and 3 more"):
         protect(source, release, "pixelate")
     assert not (release / "manifest.json").exists()
@@ -138,7 +138,7 @@ def test_a_release_that_another_key_finished_is_not_overwritten_under_kept_names
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(protect_module, "_work", stop)
+    monkeypatch.setattr(run_module, "_work", stop)
     with pytest.raises(KeyboardInterrupt):
         protect(source, release, "noise", key=two, names="kept")
     monkeypatch.undo()

@@ -104,7 +104,7 @@ def test_a_review_by_keyboard_ends_in_boxes_that_protect_takes(
     ]
     assert [(box.action, box.corners(160, 120)) for box in boxes[HOSTILE]] == [("hide", (66, 45, 96, 76))]
     window.reload()
-    assert "2 of 3" in window.inner_text("#status")
+    window.wait_for_function("document.getElementById('status').innerText.includes('2 of 3')")
     context.close()
 
 

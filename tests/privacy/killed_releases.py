@@ -23,6 +23,7 @@ from veilkit.privacy.store import Store
 
 PEOPLE, EACH, EPSILON, KILLS = 30, 4, 2.0, 20
 MECHANISM = PrivUnit(dimension=16, epsilon=EPSILON)
+DIGITS = 16 * 4 * 2  # of a vector of 32-bit numbers, as hexadecimal text
 BUDGET = Budget(epsilon=EACH * EPSILON, delta=0.0)
 
 
@@ -42,7 +43,9 @@ def publish(folder: Path, *, noise: SystemNoise | None = None, seed: int | None 
             lines = [
                 f"{record} {row.tobytes().hex()}\n" for record, row in zip(records, released.numpy(), strict=True)
             ]
-            out = os.open(folder / "published", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            out = os.open(folder / "published", os.O_RDWR | os.O_CREAT | os.O_APPEND)
+            if (end := os.fstat(out).st_size) and os.pread(out, 1, end - 1) != b"\n":
+                os.write(out, b"\n")  # killed in the middle of a line
             os.write(out, "".join(lines).encode())
             os.close(out)
 

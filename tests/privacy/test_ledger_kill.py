@@ -23,7 +23,8 @@ def published(folder: Path) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for line in (folder / "published").read_text().splitlines():
         record, vector = line.split()
-        found.setdefault(record, set()).add(vector)
+        if len(vector) == script.DIGITS:  # else it was killed in the middle of the line
+            found.setdefault(record, set()).add(vector)
     return found
 
 

@@ -133,7 +133,7 @@ def test_workers_need_recognisers_that_can_be_sent(folders: tuple[Path, Path], t
 
     with pytest.raises(UsageError, match="worker processes must be sent"):
         audit(*folders, out=tmp_path / "a", workers=2, judge=Local())
-    with pytest.raises(UsageError, match="at least one worker"):
+    with pytest.raises(UsageError, match="workers must be at least 1, but got 0"):
         audit(*folders, out=tmp_path / "a", workers=0)
 
 

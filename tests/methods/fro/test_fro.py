@@ -14,7 +14,7 @@ from torch import nn
 from tests.methods.pools import TINY, tiny_fro
 from veilkit.errors import CheckpointError, ConfigError
 from veilkit.methods.fro.assembly import AssemblyConfig, Statistics, assemble, divergence, soft_labels
-from veilkit.methods.fro.method import DEEP_INVERSION, KINDS, LOOKS, SPECTRAL, Fro
+from veilkit.methods.fro.method import DEEP_INVERSION, KINDS, PRINCIPAL, SPECTRAL, Fro
 from veilkit.methods.fro.pool import Pool
 from veilkit.methods.fro.start import PrincipalComponents
 from veilkit.rng import Randomness
@@ -93,7 +93,7 @@ def test_looks_and_coarse_steps_exclude_each_other() -> None:
 def test_pictures_begin_with_the_components_of_the_originals(spectrum: float) -> None:
     pool = small_pool()
     pool.components = known_components()
-    config = replace(LOOKS, spectrum=spectrum, steps=1, rate=1e-6)
+    config = replace(PRINCIPAL, spectrum=spectrum, steps=1, rate=1e-6)
     images, _ = made(config, pool)
     weights = [Randomness.from_seed(0).child("looks", item).normal(len(pool.components.axes)) for item in "abcd"]
     torch.testing.assert_close(images, pool.components.mixed(torch.stack(weights), (32, 16)), atol=0.1, rtol=0)
@@ -130,7 +130,7 @@ def test_settings_of_the_assembly_rule_what_a_kind_leaves_open() -> None:
 
 def test_a_classifier_without_components_says_what_to_do() -> None:
     with pytest.raises(ConfigError, match="preset that begins with noise"):
-        made(LOOKS)
+        made(PRINCIPAL)
 
 
 def test_components_are_part_of_the_pool_and_of_its_file(tmp_path: Path) -> None:
