@@ -24,7 +24,7 @@ from veilkit.metrics import clopper_pearson
 from veilkit.perception import make_study, score_study
 from veilkit.perception.key import StudyKey, read_study_key
 from veilkit.perception.plan import Design
-from veilkit.perception.score import study_table
+from veilkit.perception.scores import study_table
 from veilkit.synthetic.people import generate_people
 
 COMMAND = "python benchmarks/perception.py"

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from veilkit.metrics import kmeans_ari, silhouette
+from studies.shared.clustering import kmeans_ari, silhouette
 
 
 def clustering(features: np.ndarray, people: np.ndarray, seed: int) -> dict[str, Any]:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.manifold import TSNE
 
+from studies.shared.clustering import silhouette
 from veilkit.media.writing import write_atomically
-from veilkit.metrics import silhouette
 from veilkit.metrics.inputs import l2_normalised
 
 Vectors = NDArray[np.float32]

@@ -9,16 +9,7 @@ import pytest
 import veilkit.metrics
 
 MODULES = [f"veilkit.metrics.{module.name}" for module in pkgutil.iter_modules(veilkit.metrics.__path__)]
-WITH_EXAMPLES = {
-    "agreement",
-    "crossed",
-    "face_utility",
-    "image",
-    "retrieval",
-    "sensitivity",
-    "uncertainty",
-    "verification",
-}
+WITH_EXAMPLES = {"image", "ratings", "retrieval", "uncertainty", "verification"}
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score
 
 from veilkit.errors import ConfigError, DataError
-from veilkit.metrics import RetrievalResult, retrieval, retrieval_from_similarities
+from veilkit.metrics import RetrievalResult, retrieval
 
 
 def textbook(similarities, query_ids, gallery_ids, query_cams=None, gallery_cams=None, own=None):
@@ -35,7 +35,6 @@ def assert_equal(result: RetrievalResult, expected) -> None:
     assert result.valid.tolist() == [e is not None for e in expected]
     kept = [e for e in expected if e is not None]
     assert result.valid_count == len(kept)
-    assert result.left_out_count == len(expected) - len(kept)
     assert result.first_match_rank[result.valid].tolist() == [e[1] for e in kept]
     np.testing.assert_allclose(result.average_precision[result.valid], [e[0] for e in kept], rtol=1e-12)
     np.testing.assert_allclose(result.inverse_negative_penalty[result.valid], [e[2] for e in kept], rtol=1e-12)
@@ -64,15 +63,14 @@ def test_equals_the_textbook_loop_with_ties(seed, queries, entries, levels, peop
     cams = (None, None) if cameras is None else (rng.integers(0, cameras, queries), rng.integers(0, cameras, entries))
     own = rng.integers(-1, entries, queries) if with_own else None
     expected = textbook(similarities, query_ids, gallery_ids, *cams, own)
-    before = similarities.copy()
+    gallery = similarities.T.copy()  # one axis for each query: products with the unit vectors are the similarities
+    search = (np.eye(queries), gallery, query_ids, gallery_ids, *cams)
     if any(e is not None for e in expected):
-        assert_equal(
-            retrieval_from_similarities(similarities, query_ids, gallery_ids, *cams, own_index=own), expected
-        )
+        assert_equal(retrieval(*search, own_index=own, normalise=False), expected)
     else:
         with pytest.raises(DataError, match="queries has a match"):
-            retrieval_from_similarities(similarities, query_ids, gallery_ids, *cams, own_index=own)
-    assert (similarities == before).all()
+            retrieval(*search, own_index=own, normalise=False)
+    assert (gallery == similarities.T).all()
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 30, 1000])
@@ -119,6 +117,20 @@ def test_plain_folder_where_each_image_queries_the_rest():
     noise = rng.normal(size=(32, 8))
     assert retrieval(noise, noise, ids, ids).rank(1) == 1.0
     assert retrieval(noise, noise, ids, ids, own_index=own).rank(1) < 0.5
+
+
+def test_a_protection_that_rotates_features_serves_itself_and_links_nothing():
+    rng = np.random.default_rng(1)
+    ids, own = np.repeat(np.arange(30), 4), np.arange(120)
+    raw = rng.normal(size=(30, 64))[ids] + 0.1 * rng.normal(size=(120, 64))
+    rotated = raw @ np.linalg.qr(rng.normal(size=(64, 64)))[0]
+    for query, gallery, low, high in (
+        (raw, raw, 1, 1),
+        (rotated, rotated, 1, 1),
+        (raw, rotated, 0, 0.2),
+        (rotated, raw, 0, 0.2),
+    ):
+        assert low <= retrieval(query, gallery, ids, ids, own_index=own).rank(1) <= high
 
 
 def test_tensors_and_read_only_arrays_are_taken():

@@ -18,8 +18,7 @@ from scipy.stats import binomtest, chisquare
 from tests.audit.folders import blur, changed, person
 from tests.perception.studies import folders, make, page_data
 from veilkit.perception import make_study
-from veilkit.perception.blinding import Blinded, blind
-from veilkit.perception.key import DIFFERENT, SAME, read_study_key
+from veilkit.perception.key import DIFFERENT, SAME, Blinded, blind, read_study_key
 from veilkit.perception.material import Picture
 from veilkit.perception.plan import Design, Question
 from veilkit.rng import Randomness

@@ -14,8 +14,7 @@ from veilkit.errors import DataError
 from veilkit.perception import Made, StudyScores, score_study
 from veilkit.perception.key import DIFFERENT, SAME, KeyQuestion, read_study_key
 from veilkit.perception.plan import Design
-from veilkit.perception.score import study_table
-from veilkit.perception.scores import Row
+from veilkit.perception.scores import Row, study_table
 
 
 @pytest.fixture(scope="module")

@@ -127,7 +127,8 @@ def score(answers: Answers, key: StudyKeyFile, json: Json = False, draw_seed: Dr
     are refused.
     Exit code: 0 scored, 2 an error.
     """
-    from veilkit.perception.score import score_study, study_table
+    from veilkit.perception.score import score_study
+    from veilkit.perception.scores import study_table
 
     scores = score_study(answers, key, draw_seed=draw_seed)
     typer.echo(scores.to_json() if json else study_table(scores), nl=False)

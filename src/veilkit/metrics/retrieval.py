@@ -41,11 +41,6 @@ class RetrievalResult:
         return int(self.valid.sum())
 
     @property
-    def left_out_count(self) -> int:
-        """How many queries have no match in the gallery and are left out."""
-        return len(self.valid) - self.valid_count
-
-    @property
     def mean_ap(self) -> float:
         """Mean average precision, in [0, 1]."""
         return float(self.average_precision[self.valid].mean())
@@ -105,28 +100,6 @@ def retrieval(
         len(query), len(gallery), query_identities, gallery_identities, query_cameras, gallery_cameras, own_index
     )
     return _search_all(_similarities(query, gallery, chunk), matches)
-
-
-def retrieval_from_similarities(
-    similarities: Values,
-    query_identities: Values,
-    gallery_identities: Values,
-    query_cameras: Values | None = None,
-    gallery_cameras: Values | None = None,
-    *,
-    own_index: Values | None = None,
-) -> RetrievalResult:
-    """As `retrieval`, from similarities (Q, G) that somebody else computed; larger is closer.
-
-    >>> retrieval_from_similarities([[0.9, 0.9, 0.1]], [7], [5, 7, 7]).rank(1)  # a tie goes to the lower index
-    0.0
-    """
-    rows = finite_features(similarities, "similarities")
-    queries, entries = rows.shape
-    matches = Matches.of(
-        queries, entries, query_identities, gallery_identities, query_cameras, gallery_cameras, own_index
-    )
-    return _search_all((rows[index : index + 1].copy() for index in range(queries)), matches)
 
 
 def _similarities(

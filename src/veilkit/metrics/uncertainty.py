@@ -28,11 +28,6 @@ class Interval:
     high: float
     confidence: float
 
-    @property
-    def excludes_zero(self) -> bool:
-        """Whether zero lies outside: for a difference, whether it is more than chance."""
-        return self.low > 0.0 or self.high < 0.0
-
 
 def bootstrap_means(
     values: NDArray[np.float64], identities: Values, *, generator: np.random.Generator, draws: int = 1000
@@ -42,10 +37,7 @@ def bootstrap_means(
     Each mean is over the queries drawn, so a person with many queries weighs more, as in the value itself. At least
     1,000 draws. Queries without a match have no value: leave them out with `RetrievalResult.valid`.
     """
-    if draws < _FEWEST_DRAWS:
-        raise ConfigError(
-            f"draws must be at least {_FEWEST_DRAWS}, for the interval's ends to settle, but got {draws}"
-        )
+    _check_draws(draws)
     if values.ndim != 2 or 0 in values.shape:
         raise DataError(f"values must have shape (kinds, queries), none of them 0, but got {values.shape}")
     rows = np.stack([finite_values(row, "values") for row in values])
@@ -94,6 +86,34 @@ def paired_difference(
     return percentile_interval(float(one.mean() - other.mean()), means[0] - means[1], confidence)
 
 
+def crossed_weights(
+    first: Values, second: Values, *, generator: np.random.Generator, draws: int = 1000
+) -> NDArray[np.float64]:
+    """How often each of N answers counts in each draw, (draws, N). first, second: its two clusters, (N,).
+
+    Where every participant answers for every person, both are a sample. The pigeonhole bootstrap (Owen 2007) draws
+    both, each by itself: an answer counts as often as its participant was drawn times how often its person was. It
+    errs on the wide side. Where all answers share one cluster of a kind, that kind is not drawn.
+
+    A statistic of an answer's values v in a draw w is that of the weighted answers, such as (w * v).sum() / w.sum()
+    for a mean.
+
+    >>> weights = crossed_weights([0, 0, 1, 1], [0, 1, 0, 1], generator=np.random.default_rng(0))
+    >>> weights.shape, bool((weights.sum(axis=1) == 4).all())
+    ((1000, 4), True)
+    """
+    _check_draws(draws)
+    if not len(first):
+        raise DataError("the bootstrap needs at least one answer, but got none")
+    weights = np.ones((draws, len(first)))
+    for clusters, name in ((first, "first"), (second, "second")):
+        _, place = np.unique(whole_numbers(clusters, name, len(first)), return_inverse=True)
+        count = int(place.max()) + 1
+        if count > 1:
+            weights *= generator.multinomial(count, np.full(count, 1.0 / count), size=draws)[:, place]
+    return weights
+
+
 def clopper_pearson(successes: int, trials: int, *, confidence: float = 0.95) -> Interval:
     """A rate of independent trials with its exact interval: it covers the truth at least as often as promised.
 
@@ -113,6 +133,13 @@ def percentile_interval(value: float, draws: NDArray[np.float64], confidence: fl
     tail = _tail(confidence)
     low, high = np.quantile(draws, [tail, 1.0 - tail])
     return Interval(value, float(low), float(high), confidence)
+
+
+def _check_draws(draws: int) -> None:
+    if draws < _FEWEST_DRAWS:
+        raise ConfigError(
+            f"draws must be at least {_FEWEST_DRAWS}, for the interval's ends to settle, but got {draws}"
+        )
 
 
 def _tail(confidence: float) -> float:

@@ -1,19 +1,28 @@
-"""The private key of a study: what is right, and which protection each question was about."""
+"""The private key of a study: what is right, and which protection each question was about.
+
+Codes come from the study's secret and from nothing else, and questions and options are sorted by them: neither code
+nor order depends on who is shown, how, or what is right.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from veilkit.errors import KeyFileError
-from veilkit.perception.plan import CHECK, Kind
+from veilkit.perception.material import Picture
+from veilkit.perception.plan import CHECK, Kind, Question
+from veilkit.rng import Randomness
 from veilkit.secret_file import check_private, read_secret
 
 SAME, DIFFERENT = "same", "different"
 _SHARE_OF_CHECKS = 0.8
+_BYTES = 9  # of a code
 
 
 class KeyQuestion(BaseModel):
@@ -72,6 +81,40 @@ def checks_needed(checks: int) -> int:
     [0, 1, 4, 5]
     """
     return math.ceil(_SHARE_OF_CHECKS * checks)
+
+
+@dataclass(frozen=True, slots=True)
+class Blinded:
+    """page: the questions as the page holds them. key: the same by their codes."""
+
+    page: list[dict[str, Any]]
+    key: dict[str, KeyQuestion]
+
+
+def blind(questions: Sequence[Question], rng: Randomness, address: Callable[[Picture], str]) -> Blinded:
+    """Give every question and option a random code. address: the bytes of a picture as a data address."""
+    numbers = {person: n for n, person in enumerate(sorted({question.shown.person for question in questions}))}
+    page, key = {}, {}
+    for place, question in enumerate(questions):
+        code = rng.child("question", place).bytes(_BYTES).hex()
+        codes = [rng.child("option", place, n).bytes(_BYTES).hex() for n in range(len(question.options))]
+        options = dict(sorted(zip(codes, question.options, strict=True)))
+        page[code] = {
+            "code": code,
+            "kind": question.kind,
+            "shown": address(question.shown),
+            "options": [{"code": each, "image": address(picture)} for each, picture in options.items()],
+        }
+        pair = question.kind == "pair"
+        key[code] = KeyQuestion(
+            kind=question.kind,
+            condition=question.condition,
+            options=(SAME, DIFFERENT) if pair else tuple(options),
+            answer=(DIFFERENT if question.right is None else SAME) if pair else codes[question.right or 0],
+            person=numbers[question.shown.person],
+            own=question.own,
+        )
+    return Blinded([page[code] for code in sorted(page)], {code: key[code] for code in sorted(key)})
 
 
 def read_study_key(file: Path) -> StudyKey:

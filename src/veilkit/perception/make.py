@@ -19,10 +19,8 @@ from markupsafe import Markup
 from veilkit.datasets.folder import check_folder
 from veilkit.errors import ConfigError, DestinationError, UsageError
 from veilkit.media.writing import write_atomically
-from veilkit.perception.blinding import blind
-from veilkit.perception.key import KeyCondition, StudyKey, checks_needed
-from veilkit.perception.material import CONTROL, Material, load_material
-from veilkit.perception.pictures import Shelf
+from veilkit.perception.key import KeyCondition, StudyKey, blind, checks_needed
+from veilkit.perception.material import CONTROL, Material, Shelf, load_material
 from veilkit.perception.plan import Design, Planner
 from veilkit.rng import Randomness
 from veilkit.secret_file import write_new_secret
@@ -67,7 +65,7 @@ _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # without those that are misread
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A finished study: its files, how large the page is, and what is to be told of it."""
+    """A finished study: its files, how large the page is, and notes for whoever made it."""
 
     page: Path
     key: Path
@@ -130,8 +128,8 @@ def make_study(
     if shelf.refused:
         notes.append(f"{shelf.refused} pictures that were drawn could not be read; others took their place")
     if own:
-        told = ", ".join(f"{count} of {name}" for name, count in own.items())
-        notes.append(f"for want of other originals, the right answer is a picture's very own original in {told}")
+        counts = ", ".join(f"{count} of {name}" for name, count in own.items())
+        notes.append(f"for want of other originals, the right answer is a picture's very own original in {counts}")
     return Made(
         page=target / PAGE,
         key=private / KEY,

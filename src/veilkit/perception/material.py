@@ -6,21 +6,30 @@ class of a synthetic release.
 
 from __future__ import annotations
 
+import base64
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
 
 from veilkit.datasets.folder import load_folder
 from veilkit.datasets.labels import MARKET_FOLDERS, is_market_layout, labeller
 from veilkit.datasets.market1501 import JUNK
-from veilkit.errors import DataError
+from veilkit.errors import DataError, RefusedImage
+from veilkit.media.reading import Limits, decode, read_bytes
+from veilkit.media.writing import encode
 from veilkit.pipeline.manifest import known_manifest
 from veilkit.pipeline.pairing import choose_key, pair
 from veilkit.pipeline.synthesis import class_name, is_synthetic
 
 _SEARCHED = tuple(f"{folder}/" for folder in MARKET_FOLDERS[:2])
 CONTROL = "originals"
+LARGEST = 256  # of the longer side, in pixels; smaller pictures stay as they are
+_GLANCE = (4, 8)  # width and height
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +70,9 @@ def load_material(
     known, named, notes = _originals(originals, labels)
     conditions = []
     for folder, key, name in zip(folders, keys, _names(folders), strict=True):
-        condition, told = _condition(known, folder, key, labels, name)
+        condition, remarks = _condition(known, folder, key, labels, name)
         conditions.append(condition)
-        notes += [f"{name}: {each}" for each in told]
+        notes += [f"{name}: {each}" for each in remarks]
     people = {picture.person for condition in conditions for picture in condition.pictures}
     shown = tuple(picture for picture in known if picture.person in people)
     if control:
@@ -76,8 +85,8 @@ def _originals(root: Path, labels: str) -> tuple[list[Picture], bool, list[str]]
     label = labeller(labels, root)
     labelled = [(path, *label(path)) for path in paths]
     if all(person is None for _, person, _ in labelled):
-        told = "nothing tells who is in the originals (see --labels): each is taken for another person"
-        return [Picture(root, path, path, own=path) for path in paths], False, [told]
+        note = "nothing tells who is in the originals (see --labels): each is taken for another person"
+        return [Picture(root, path, path, own=path) for path in paths], False, [note]
     kept = [
         Picture(root, path, person, camera, path)
         for path, person, camera in labelled
@@ -139,3 +148,60 @@ def _names(folders: Sequence[Path]) -> list[str]:
         taken.add(name)
         names.append(name)
     return names
+
+
+class Shelf:
+    """Reads pictures safely when they are asked for, and encodes them anew: all in one size and format, no metadata.
+
+    The shape of a protected picture is that of its original, and so would tell which one is right.
+    """
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self._limits = limits or Limits()
+        self._glances: dict[tuple[str, str], NDArray[np.float32] | None] = {}
+        self._sizes: dict[tuple[str, str], tuple[int, int]] = {}
+
+    def look(self, picture: Picture) -> NDArray[np.float32] | None:
+        """A few colours of a picture, (8, 4, 3) in [0, 255]; None where it cannot be read."""
+        place = (str(picture.root), picture.path)
+        if place not in self._glances:
+            try:
+                pixels = self._pixels(picture)
+            except RefusedImage:
+                self._glances[place] = None
+            else:
+                self._sizes[place] = (pixels.shape[0], pixels.shape[1])
+                self._glances[place] = _resized(pixels, _GLANCE).astype(np.float32)
+        return self._glances[place]
+
+    @property
+    def refused(self) -> int:
+        """How many of the pictures looked at could not be read."""
+        return sum(glance is None for glance in self._glances.values())
+
+    def size(self, pictures: Iterable[Picture]) -> tuple[int, int]:
+        """Height and width for a page: the median of pictures that were looked at, of at most LARGEST."""
+        sizes = np.array([self._sizes[str(each.root), each.path] for each in pictures])
+        height, width = np.median(sizes, axis=0)
+        scale = min(1.0, LARGEST / max(height, width))
+        return max(1, round(height * scale)), max(1, round(width * scale))
+
+    def address(self, picture: Picture, size: tuple[int, int]) -> str:
+        """The picture at (height, width) as a data address of a PNG; its bytes follow from its pixels alone."""
+        try:
+            pixels = self._pixels(picture)
+        except RefusedImage as refusal:
+            raise DataError(f"a picture changed while the study was made: {refusal.reason}; try again") from None
+        if pixels.shape[:2] != size:
+            pixels = _resized(pixels, (size[1], size[0]))
+        return "data:image/png;base64," + base64.b64encode(encode(pixels, "png")).decode()
+
+    def _pixels(self, picture: Picture) -> NDArray[np.uint8]:
+        return decode(read_bytes(picture.root / picture.path, self._limits), self._limits)
+
+
+def _resized(pixels: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
+    """Stretched to (width, height), as recognisers do it: to cut would lose heads, to pad would show the shape."""
+    smaller = size[0] * size[1] < pixels.shape[0] * pixels.shape[1]
+    way = cv2.INTER_AREA if smaller else cv2.INTER_CUBIC
+    return np.asarray(cv2.resize(np.ascontiguousarray(pixels), size, interpolation=way), dtype=np.uint8)

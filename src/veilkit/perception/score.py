@@ -1,100 +1,37 @@
-"""Answers and a key to scores."""
+"""Answers and a key to scores.
+
+Participants and the people in the pictures are both a sample, so intervals come from draws of both. Where every
+answer is right, or every one wrong, draws would all be alike, and the exact interval of that many people is given.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from veilkit.errors import DataError
-from veilkit.metrics import Interval
+from veilkit.metrics import (
+    Interval,
+    category_counts,
+    clopper_pearson,
+    cohen_kappa,
+    crossed_weights,
+    fleiss_kappa,
+    free_marginal_kappa,
+    percentile_interval,
+    sensitivity,
+)
 from veilkit.perception.answers import Sheet, read_answers
 from veilkit.perception.key import StudyKey, read_study_key
-from veilkit.perception.measures import Table, accuracy, agreement, detection, difference, tabulate
 from veilkit.perception.plan import KINDS, Kind
-from veilkit.perception.scores import Dropped, Row, StudyScores
+from veilkit.perception.scores import Agreement, Detection, Dropped, Row, StudyScores
 from veilkit.rng import Randomness
 from veilkit.text import counted
-
-_KINDS = {"pair": "same or not", "choice": "which of these"}
-_VERDICTS = {
-    "recognised": "recognised, above chance",
-    "not told": "not told from chance",
-    "worse than chance": "below chance",
-    "invalid": "INVALID",
-}
-_HEAD = (
-    "shown",
-    "question",
-    "accuracy (95 %)",
-    "chance",
-    "found",
-    "d' (95 %)",
-    "minus control",
-    "agreement",
-    "median",
-)
-
-
-def study_table(scores: StudyScores) -> str:
-    """Tables and notes."""
-    rows = [_HEAD, *(_cells(row) for row in scores.rows)]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(_HEAD))]
-    lines = [_line(_HEAD, widths), "|" + "|".join("-" * (width + 2) for width in widths) + "|"]
-    lines += [_line(row, widths) for row in rows[1:]]
-    count = counted(len(scores.participants), "participant counts", "participants count")
-    out = len(scores.dropped)
-    told = [f"Study {scores.study}: {count}, {out} {'does' if out == 1 else 'do'} not."]
-    told.append(f"Rule: {scores.rule}.")
-    told += [f"Left out: {each.participant} ({each.right} of {each.checks} checks right)." for each in scores.dropped]
-    lines = [*told, "", *lines, ""]
-    for row in scores.rows:
-        name = f"{row.condition}, {_KINDS[row.kind]}"
-        lines += [f"INVALID: {name}: {each}; a low number proves nothing" for each in row.invalid]
-    for how in dict.fromkeys(row.interval_by for row in scores.rows):
-        where = [f"{row.condition} ({_KINDS[row.kind]})" for row in scores.rows if row.interval_by == how]
-        lines.append(f"Interval: {how}: {'all' if len(where) == len(scores.rows) else ', '.join(where)}")
-    for row in scores.rows:
-        name = f"{row.condition}, {_KINDS[row.kind]}"
-        if row.agreement.why:
-            lines.append(f"Agreement: {name}: not defined, as {row.agreement.why}")
-        if row.own:
-            lines.append(
-                f"Note: {name}: {row.own} of {row.questions} questions showed the picture's very own original"
-            )
-    return "\n".join([*lines, *(f"Note: {note}" for note in scores.notes)]) + "\n"
-
-
-def _cells(row: Row) -> tuple[str, ...]:
-    method = f" [{row.method}]" if row.method and row.method != row.condition else ""
-    agreement = "-" if row.agreement.kappa is None else f"{row.agreement.kappa:.2f} ({row.agreement.name})"
-    detection = "-" if row.detection is None else _plain(row.detection.d_prime)
-    return (
-        f"{row.condition}{method}{' (control)' if row.control else ''}",
-        _KINDS[row.kind],
-        f"{100 * row.accuracy.value:.1f} % ({100 * row.accuracy.low:.1f} to {100 * row.accuracy.high:.1f})",
-        f"{100 * row.chance:.0f} %",
-        _VERDICTS[row.against_chance],
-        detection,
-        "-" if row.minus_control is None else _points(row.minus_control),
-        agreement,
-        f"{row.median_seconds:.1f} s",
-    )
-
-
-def _plain(interval: Interval) -> str:
-    return f"{interval.value:.2f} ({interval.low:.2f} to {interval.high:.2f})"
-
-
-def _points(interval: Interval) -> str:
-    return f"{100 * interval.value:+.1f} ({100 * interval.low:+.1f} to {100 * interval.high:+.1f})"
-
-
-def _line(cells: tuple[str, ...], widths: list[int]) -> str:
-    texts = (cell.replace("|", "/").ljust(width) for cell, width in zip(cells, widths, strict=True))
-    return f"| {' | '.join(texts)} |"
-
 
 _FEW = 5  # participants, below which their draws say little
 
@@ -178,3 +115,116 @@ def _rows(answers: Table, key: StudyKey, kind: Kind) -> list[Row]:
             )
         )
     return rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Answers to one kind of question, participant by participant: arrays of one length, and weights (draws, N)."""
+
+    codes: tuple[str, ...]
+    participant: NDArray[np.int64]
+    question: NDArray[np.int64]
+    person: NDArray[np.int64]
+    given: NDArray[np.int64]
+    truth: NDArray[np.int64]
+    ms: NDArray[np.int64]
+    weights: NDArray[np.float64]
+
+    @property
+    def right(self) -> NDArray[np.bool_]:
+        """Which answers are right."""
+        return np.equal(self.given, self.truth)
+
+    def of(self, codes: AbstractSet[str]) -> Table:
+        """The part of these questions."""
+        kept = np.array([code in codes for code in self.codes])[self.question]
+        arrays = {
+            name: getattr(self, name)[kept] for name in ("participant", "question", "person", "given", "truth", "ms")
+        }
+        return replace(self, **arrays, weights=self.weights[:, kept])
+
+
+def tabulate(sheets: Sequence[Sheet], key: StudyKey, kind: Kind, generator: np.random.Generator) -> Table | None:
+    """The answers to all questions of a kind, attention checks excepted; None where there are none."""
+    asked = {code: q for code, q in key.questions.items() if q.kind == kind and not q.is_check}
+    if not asked:
+        return None
+    codes = tuple(asked)
+    answers = [(n, place, sheet.given[code]) for n, sheet in enumerate(sheets) for place, code in enumerate(codes)]
+    questions = [asked[codes[place]] for _, place, _ in answers]
+    participant = np.array([n for n, _, _ in answers])
+    person = np.array([question.person for question in questions])
+    return Table(
+        codes=codes,
+        participant=participant,
+        question=np.array([place for _, place, _ in answers]),
+        person=person,
+        given=np.array([q.options.index(a.answer) for q, (_, _, a) in zip(questions, answers, strict=True)]),
+        truth=np.array([question.options.index(question.answer) for question in questions]),
+        ms=np.array([answer.ms for _, _, answer in answers]),
+        weights=crossed_weights(participant, person, generator=generator),
+    )
+
+
+def _means(part: Table) -> NDArray[np.float64]:
+    """The accuracy in each draw; NaN in the rare one that took none of these people."""
+    total = part.weights.sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        return np.asarray((part.weights @ part.right) / total)
+
+
+def accuracy(part: Table) -> tuple[Interval, str]:
+    """The share of right answers with its interval, and how that was found."""
+    right, count = int(part.right.sum()), len(part.right)
+    people, participants = len(np.unique(part.person)), len(np.unique(part.participant))
+    if right in (0, count):
+        exact = clopper_pearson(people if right else 0, people)
+        return exact, f"exact (Clopper-Pearson) over {people} people, as all answers are alike"
+    if participants == 1 and people == count:
+        return clopper_pearson(right, count), f"exact (Clopper-Pearson) over {count} questions of one participant"
+    draws = _means(part)
+    how = f"1,000 draws of {participants} participants and {people} people"
+    if participants == 1:
+        how = f"1,000 draws of {people} people, one participant"
+    return percentile_interval(right / count, draws[np.isfinite(draws)]), how
+
+
+def difference(part: Table, control: Table) -> Interval:
+    """Accuracy less the control's, in the same draws; between the ends of both intervals where draws are alike."""
+    value = float(part.right.mean() - control.right.mean())
+    draws = _means(part) - _means(control)
+    draws = draws[np.isfinite(draws)]
+    if draws.std():
+        return percentile_interval(value, draws)
+    one, other = accuracy(part)[0], accuracy(control)[0]
+    return Interval(value, one.low - other.high, one.high - other.low, one.confidence)
+
+
+def detection(part: Table) -> Detection | None:
+    """How well the same person was told from others; None where all pairs are of one sort."""
+    said = part.given == 0  # SAME stands first among the options of a pair
+    same = part.truth == 0
+    if same.all() or not same.any():
+        return None
+    ones = np.ones((1, len(said)))
+    value, draws = (
+        sensitivity(w @ (said & same), w @ same, w @ (said & ~same), w @ ~same) for w in (ones, part.weights)
+    )
+    interval = percentile_interval(float(value.d_prime[0]), draws.d_prime)
+    return Detection(float(said[same].mean()), float(said[~same].mean()), interval, float(value.criterion[0]))
+
+
+def agreement(part: Table, kind: Kind, choices: int) -> Agreement:
+    """How far participants agree with each other, right or wrong."""
+    raters = len(np.unique(part.participant))
+    if raters < 2:
+        return Agreement("none", None, "one participant agrees with nobody")
+    ratings = part.given.reshape(raters, -1).T
+    alike = "all participants give one and the same answer to everything"
+    if kind == "choice":
+        return Agreement("free-marginal kappa", free_marginal_kappa(category_counts(ratings, choices)))
+    if raters == 2:
+        kappa = cohen_kappa(ratings[:, 0], ratings[:, 1])
+        return Agreement("Cohen's kappa", kappa, alike if kappa is None else "")
+    kappa = fleiss_kappa(category_counts(ratings, 2))
+    return Agreement("Fleiss' kappa", kappa, alike if kappa is None else "")

@@ -1,4 +1,4 @@
-"""Clustering of features by identity: Silhouette and adjusted Rand index (used by FRO's Figure 5)."""
+"""Clustering of features by identity: Silhouette and adjusted Rand index."""
 
 from __future__ import annotations
 

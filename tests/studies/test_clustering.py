@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from studies.shared.clustering import kmeans_ari, silhouette
 from veilkit.errors import ConfigError, DataError
-from veilkit.metrics import kmeans_ari, silhouette
 
 
 def blobs(spread: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -1,13 +1,16 @@
-"""How far raters agree beyond chance: Cohen's, Fleiss' and the free-marginal kappa.
+"""Answers of raters: how far they agree beyond chance (kappas), and how well they tell "same" from "different" (d').
 
-1 is full agreement, 0 what chance gives, below 0 less than that. A kappa is None where it is not defined: where
+A kappa of 1 is full agreement, 0 what chance gives, below 0 less than that. It is None where it is not defined: where
 chance alone would make all raters agree, because all of them always give the same answer.
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
 
 from veilkit.errors import DataError
 from veilkit.metrics.inputs import Values, whole_numbers
@@ -67,6 +70,33 @@ def free_marginal_kappa(counts: NDArray[np.int64]) -> float | None:
     return _beyond(_observed(counts, raters), 1.0 / counts.shape[1])
 
 
+class Sensitivity(NamedTuple):
+    """d_prime: 0 where nothing is told apart. criterion: above 0 where "same" is said too seldom, below too often."""
+
+    d_prime: NDArray[np.float64]
+    criterion: NDArray[np.float64]
+
+
+def sensitivity(hits: ArrayLike, same: ArrayLike, false_alarms: ArrayLike, different: ArrayLike) -> Sensitivity:
+    """d' = z(H) - z(F) and c = -(z(H) + z(F)) / 2, elementwise.
+
+    hits: answers "same" of those on `same` pairs; false_alarms: of those on `different` pairs. Counts may be
+    weighted. Rates are (count + 0.5) / (number + 1), the log-linear rule (Hautus 1995), so that 0 % and 100 %
+    stay finite.
+
+    >>> found = sensitivity(10, 20, 10, 20)
+    >>> float(found.d_prime), abs(float(found.criterion))
+    (0.0, 0.0)
+    """
+    found, signals, alarms, noises = (
+        np.asarray(each, dtype=np.float64) for each in (hits, same, false_alarms, different)
+    )
+    _check_part(found, signals, "hits", "same")
+    _check_part(alarms, noises, "false_alarms", "different")
+    hit, alarm = ndtri((found + 0.5) / (signals + 1.0)), ndtri((alarms + 0.5) / (noises + 1.0))
+    return Sensitivity(np.asarray(hit - alarm), np.asarray(-(hit + alarm) / 2.0))
+
+
 def _observed(counts: NDArray[np.int64], raters: int) -> float:
     """The share of pairs of raters that agree, over all items."""
     return float((counts * (counts - 1)).sum() / (len(counts) * raters * (raters - 1)))
@@ -85,3 +115,8 @@ def _raters(counts: NDArray[np.int64]) -> int:
 
 def _beyond(observed: float, chance: float) -> float | None:
     return None if chance > 1.0 - 1e-12 else (observed - chance) / (1.0 - chance)
+
+
+def _check_part(part: NDArray[Any], whole: NDArray[Any], part_name: str, whole_name: str) -> None:
+    if bool((part < 0).any()) or bool((part > whole).any()):
+        raise DataError(f"{part_name} must lie between 0 and {whole_name}, but some do not")

@@ -1,13 +1,15 @@
-"""Kappas against worked examples of the literature and against another implementation."""
+"""Kappas and d' against worked examples of the literature and against other implementations."""
 
 from __future__ import annotations
+
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from veilkit.errors import DataError
-from veilkit.metrics import category_counts, cohen_kappa, fleiss_kappa, free_marginal_kappa
+from veilkit.metrics import category_counts, cohen_kappa, fleiss_kappa, free_marginal_kappa, sensitivity
 
 # Fourteen raters, ten subjects, five categories; the usual worked example of Fleiss' kappa.
 WORKED = np.array(
@@ -68,3 +70,31 @@ def test_what_is_no_table_of_ratings_is_refused() -> None:
         category_counts(np.array([[0, 2]]), 2)
     with pytest.raises(DataError, match="at least one item"):
         cohen_kappa(np.zeros(0, dtype=int), np.zeros(0, dtype=int))
+
+
+def test_sensitivity_worked_example() -> None:
+    # 16.5 / 21 = 0.7857 and 4.5 / 21 = 0.2143 lie symmetrically: z = 0.7916 on both sides.
+    found = sensitivity(16, 20, 4, 20)
+    assert found.d_prime == pytest.approx(2 * 0.7916, abs=1e-4)
+    assert found.criterion == pytest.approx(0, abs=1e-12)
+
+
+def test_sensitivity_against_the_standard_library() -> None:
+    z = NormalDist().inv_cdf
+    found = sensitivity([18, 3], [20, 20], [9, 3], [25, 25])
+    for place, (hits, alarms) in enumerate(((18, 9), (3, 3))):
+        hit, alarm = z((hits + 0.5) / 21), z((alarms + 0.5) / 26)
+        assert found.d_prime[place] == pytest.approx(hit - alarm)
+        assert found.criterion[place] == pytest.approx(-(hit + alarm) / 2)
+
+
+def test_always_right_is_finite_and_always_yes_is_zero() -> None:
+    assert np.isfinite(sensitivity(20, 20, 0, 20).d_prime)
+    always_yes = sensitivity(20, 20, 20, 20)
+    assert always_yes.d_prime == pytest.approx(0)
+    assert always_yes.criterion < -1
+
+
+def test_more_hits_than_pairs_are_refused() -> None:
+    with pytest.raises(DataError, match="hits must lie between 0 and same"):
+        sensitivity(21, 20, 0, 20)
