@@ -47,12 +47,12 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_changed_answers_are_refused_with_the_reason(study: Made, tmp_path: Path, name: str) -> None:
-    change, told = CHANGES[name]
+    change, message = CHANGES[name]
     whole = copy.deepcopy(sheet(read_study_key(study.key), "one", truth))
     change(whole)
     file = tmp_path / "answers.json"
     file.write_text(json.dumps(whole))
-    with pytest.raises(DataError, match=told):
+    with pytest.raises(DataError, match=message):
         score_study([file], study.key)
 
 

@@ -69,22 +69,22 @@ def test_the_right_choice_stands_anywhere(blinded: Blinded) -> None:
 
 
 def test_the_order_of_questions_follows_neither_method_nor_answer(blinded: Blinded) -> None:
-    for told in (
+    for labels in (
         [blinded.key[each["code"]].condition == "a" for each in blinded.page],
         [blinded.key[each["code"]].answer == SAME for each in blinded.page if each["kind"] == "pair"],
         [each["kind"] == "pair" for each in blinded.page],
     ):
-        first, all_of_them = sum(told[: len(told) // 2]), sum(told)
+        first, all_of_them = sum(labels[: len(labels) // 2]), sum(labels)
         assert binomtest(first, all_of_them).pvalue > 1e-3
-        changes = sum(a != b for a, b in pairwise(told))
-        assert binomtest(changes, len(told) - 1).pvalue > 1e-3
+        changes = sum(a != b for a, b in pairwise(labels))
+        assert binomtest(changes, len(labels) - 1).pvalue > 1e-3
 
 
 def test_no_bit_of_a_code_goes_with_the_answer_or_the_method(blinded: Blinded) -> None:
     pairs = [(code, question) for code, question in blinded.key.items() if question.kind == "pair"]
     bits = np.array([_bits(code) for code, _ in pairs])
-    for told in ([q.answer == SAME for _, q in pairs], [q.condition == "a" for _, q in pairs]):
-        found = np.array([np.corrcoef(bits[:, place], told)[0, 1] for place in range(bits.shape[1])])
+    for labels in ([q.answer == SAME for _, q in pairs], [q.condition == "a" for _, q in pairs]):
+        found = np.array([np.corrcoef(bits[:, place], labels)[0, 1] for place in range(bits.shape[1])])
         assert np.abs(found).max() < 4.5 / len(pairs) ** 0.5
     options = [(code, code == q.answer) for q in blinded.key.values() if q.kind == "choice" for code in q.options]
     bits = np.array([_bits(code) for code, _ in options])

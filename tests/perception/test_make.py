@@ -124,10 +124,10 @@ def test_originals_without_labels_are_asked_for_themselves_without_a_control(tmp
     made = make_study(originals, [changed(originals, tmp_path / "release", blur)], tmp_path / "study", design=SMALL)
     key = read_study_key(made.key)
     assert [condition.name for condition in key.conditions] == ["release"]
-    told = " ".join(made.notes)
-    assert "each is taken for another person" in told
-    assert "no control" in told
-    assert "very own original" in told
+    notes = " ".join(made.notes)
+    assert "each is taken for another person" in notes
+    assert "no control" in notes
+    assert "very own original" in notes
 
 
 def test_market_cameras_count_and_distractors_do_not(tmp_path: Path) -> None:
@@ -198,9 +198,9 @@ def test_a_study_is_made_and_scored(tmp_path: Path) -> None:
     assert "2 participants count, 0 do not" in scored.stdout
     printed = run("study", "score", *files, "--key", tmp_path / "s.private" / "key.json", "--json")
     assert len(json.loads(printed.stdout)["rows"]) == 6
-    again = run("study", "score", *files, files[0], "--key", tmp_path / "s.private" / "key.json")
-    assert again.exit_code == 2
-    assert "are both of participant" in again.stderr
+    twice = run("study", "score", *files, files[0], "--key", tmp_path / "s.private" / "key.json")
+    assert twice.exit_code == 2
+    assert "are both of participant" in twice.stderr
 
 
 def test_kinds_and_a_seed(tmp_path: Path) -> None:

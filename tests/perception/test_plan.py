@@ -86,10 +86,10 @@ def test_a_control_never_shows_a_picture_beside_itself_but_checks_do() -> None:
 def test_nobody_is_asked_about_twice_while_there_are_others() -> None:
     questions = [question for question in plan(material(people=40)) if question.condition != CHECK]
     assert len({question.shown.person for question in questions}) == len(questions) == 40
-    again = [question for question in plan(material(people=12)) if question.condition != CHECK]
+    few = [question for question in plan(material(people=12)) if question.condition != CHECK]
     for kind in ("pair", "choice"):
         for condition in ("made", CONTROL):
-            here = [q.shown.person for q in again if (q.kind, q.condition) == (kind, condition)]
+            here = [q.shown.person for q in few if (q.kind, q.condition) == (kind, condition)]
             assert len(set(here)) == 10
 
 

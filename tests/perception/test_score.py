@@ -69,16 +69,16 @@ def test_accuracy_chance_and_questions_are_counted_by_condition_and_kind(study: 
 
 def test_sensitivity_is_told_apart_from_bias(study: Made) -> None:
     scores = score_study([hand_in(study, "yes", attentive(lambda code, question: question.options[0]))], study.key)
-    told = row(scores, "noisy", "pair").detection
-    assert told is not None
-    assert (told.hits, told.false_alarms) == (1.0, 1.0)
-    assert told.d_prime.value == pytest.approx(0)
-    assert told.criterion < -1
-    told = row(score_study([hand_in(study, "all", truth)], study.key), "noisy", "pair").detection
-    assert told is not None
+    found = row(scores, "noisy", "pair").detection
+    assert found is not None
+    assert (found.hits, found.false_alarms) == (1.0, 1.0)
+    assert found.d_prime.value == pytest.approx(0)
+    assert found.criterion < -1
+    found = row(score_study([hand_in(study, "all", truth)], study.key), "noisy", "pair").detection
+    assert found is not None
     z = NormalDist().inv_cdf
-    assert told.d_prime.value == pytest.approx(z(10.5 / 11) - z(0.5 / 11))
-    assert told.d_prime.low > 1
+    assert found.d_prime.value == pytest.approx(z(10.5 / 11) - z(0.5 / 11))
+    assert found.d_prime.low > 1
     assert row(scores, "noisy", "choice").detection is None
 
 
