@@ -27,7 +27,7 @@ from veilkit.privacy import (
     audit_mechanism,
     companion,
 )
-from veilkit.privacy.vectors import rows
+from veilkit.privacy.mechanism import rows
 
 RUNS, DRAWS = 200, 6000
 BUG_DRAWS = 40_000

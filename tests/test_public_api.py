@@ -23,7 +23,7 @@ from tests.conformance.releases import ROOT
 from tests.conftest import random_picture
 from veilkit.audit.result import Alarm
 from veilkit.audit.verdicts.levels import level_verdicts
-from veilkit.audit.verdicts.thresholds import Thresholds
+from veilkit.audit.verdicts.verdict import Thresholds
 from veilkit.display import Table, html_table
 from veilkit.errors import ConfigError, DataError, UnknownNameError, UsageError
 from veilkit.experts import load_expert

@@ -8,7 +8,7 @@ from typing import Any
 
 from studies.comparison.plan import ENTRIES, FACES
 from studies.shared.tables import markdown
-from veilkit.audit.verdicts.thresholds import over_chance
+from veilkit.audit.verdicts.verdict import over_chance
 from veilkit.types import Level
 
 HEAD = ("purpose", "method", "what it keeps", "what it gives away")

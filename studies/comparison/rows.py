@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from veilkit.audit.cells.synthetic_measures import LEFT_OUT
+from veilkit.audit.cells.prepared import LEFT_OUT
 from veilkit.audit.result import AuditResult
-from veilkit.audit.verdicts.thresholds import over_chance
-from veilkit.audit.verdicts.verdict import Grade, LevelVerdict
+from veilkit.audit.verdicts.verdict import Grade, LevelVerdict, over_chance
 from veilkit.audit.verdicts.wording import found
 from veilkit.types import Evidence, Level, Score
 

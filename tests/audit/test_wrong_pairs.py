@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from tests.audit.folders import blur, changed, noise, person, plain
 from tests.conftest import random_picture
-from veilkit.audit.inputs.relatedness import Related, own_ranks, related, smoothness
+from veilkit.audit.alarms.pairs import Related, own_ranks, related, smoothness
 from veilkit.cli import app
 from veilkit.pipeline.protect import protect
 from veilkit.pipeline.remembered import remembered_sources

@@ -11,7 +11,7 @@ import torch
 import veilkit.gallery
 from veilkit.errors import DataError, MissingExtraError
 from veilkit.gallery import Gallery, milliseconds, read_features, time_text
-from veilkit.gallery.filters import expression
+from veilkit.gallery.milvus import expression
 from veilkit.privacy import Budget, PrivUnit
 
 

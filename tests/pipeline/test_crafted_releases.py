@@ -16,8 +16,8 @@ import pytest
 
 from pictures import write_folder
 from tests.conftest import tree
-from veilkit.audit.inputs.manifest_check import check_manifest
 from veilkit.audit.inputs.rerun import method_of, wants_model
+from veilkit.audit.verdicts.gaps import check_manifest
 from veilkit.errors import VeilkitError
 from veilkit.media.reading import Limits
 from veilkit.pipeline.identities import write_identity
@@ -122,7 +122,7 @@ class Release:
         wants_model(manifest)
         method_of(manifest)
         subject = SimpleNamespace(manifest=manifest, protected=SimpleNamespace(files=()))
-        check_manifest(self.folder, subject)  # type: ignore[arg-type]
+        list(check_manifest(self.folder, subject))  # type: ignore[arg-type]
 
     def resume(self) -> None:
         recipient = next(line for line in self.identity.read_text().splitlines() if "public key" in line).split()[-1]

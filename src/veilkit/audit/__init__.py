@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from veilkit.audit.report.compare_report import write_comparison
     from veilkit.audit.result import AuditResult, Measurement, read_audit
     from veilkit.audit.run import run_audit
-    from veilkit.audit.verdicts.thresholds import Thresholds
+    from veilkit.audit.verdicts.verdict import Thresholds
 
 __all__ = [
     "AuditOptions",

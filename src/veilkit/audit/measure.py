@@ -14,6 +14,8 @@ from veilkit.attacks.intervals import CONFIDENCE, DRAWS
 from veilkit.attacks.starting_weights import weights_facts
 from veilkit.audit.alarms import check_attacks, raise_alarms
 from veilkit.audit.alarms.pairs import check_pairs
+from veilkit.audit.cells.budget import affordable, with_choice
+from veilkit.audit.cells.differences import tally
 from veilkit.audit.cells.engine import Place, compute_cells
 from veilkit.audit.cells.prepared import (
     ATTACK,
@@ -25,24 +27,21 @@ from veilkit.audit.cells.prepared import (
     Prepared,
     evidence_of,
 )
-from veilkit.audit.cells.recovered_pictures import recovered_pictures
 from veilkit.audit.cells.store import CellFiles
-from veilkit.audit.cells.tallies import tally
-from veilkit.audit.cells.timing import affordable, with_choice
 from veilkit.audit.inputs.cache import Cache
 from veilkit.audit.inputs.judges import describe
-from veilkit.audit.inputs.manifest_check import check_manifest
 from veilkit.audit.inputs.plan import AuditPlan
 from veilkit.audit.options import AuditOptions, seconds_of, wanted_attacks
 from veilkit.audit.private_files import private_audit_folder, write_private
 from veilkit.audit.report.html import write_report
 from veilkit.audit.report.markdown import write_markdown
+from veilkit.audit.report.pictures import recovered_pictures
 from veilkit.audit.result import AuditResult
 from veilkit.audit.run import REPORT, RESULT, TEXT
 from veilkit.audit.verdicts.findings import summarise
-from veilkit.audit.verdicts.gaps import unmeasured
+from veilkit.audit.verdicts.gaps import check_manifest, unmeasured
 from veilkit.audit.verdicts.levels import level_verdicts
-from veilkit.audit.verdicts.thresholds import chosen_thresholds
+from veilkit.audit.verdicts.verdict import chosen_thresholds
 from veilkit.configs import as_dict
 from veilkit.errors import DestinationError
 from veilkit.experts.weights_files import file_sha256

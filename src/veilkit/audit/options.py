@@ -14,7 +14,7 @@ from veilkit.experts.names import check_expert_name
 from veilkit.options import Options, check_model_file, option
 
 if TYPE_CHECKING:
-    from veilkit.audit.verdicts.thresholds import Thresholds
+    from veilkit.audit.verdicts.verdict import Thresholds
     from veilkit.experts.base import Embedder
     from veilkit.media.reading import Limits
 
@@ -120,7 +120,7 @@ class AuditOptions(Options):
         if self.budget is not None:
             seconds_of(self.budget)
         if self.thresholds is not None:
-            from veilkit.audit.verdicts.thresholds import chosen_thresholds
+            from veilkit.audit.verdicts.verdict import chosen_thresholds
 
             chosen_thresholds(self.thresholds)
         wanted_attacks(self.attacks)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from veilkit.audit.verdicts.verdict import KNOWS, LevelVerdict
+from veilkit.audit.verdicts.verdict import LevelVerdict
 from veilkit.display import Table, html_table
 from veilkit.errors import DataError
 from veilkit.text import counted
@@ -195,9 +195,8 @@ class AuditResult:
         """The verdict on each level of attacker, worst attack first: what `repr` and notebooks show."""
         rows = []
         for each in self.verdicts:
-            name, knows = KNOWS[each.level]
             worst = "" if each.worst is None else each.worst.attack
-            rows.append((str(each.level), f"{name}: {knows}", str(each.grade), worst, each.text))
+            rows.append((str(each.level), f"{each.name}: {each.knows}", str(each.grade), worst, each.text))
         return Table("level", ("level", "attacker", "verdict", "worst attack", "why"), rows)
 
     def __repr__(self) -> str:

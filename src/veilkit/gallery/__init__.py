@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from veilkit.gallery.additions import Features, read_features
 from veilkit.gallery.export import Exported
 from veilkit.gallery.facts import Facts, read_facts
 from veilkit.gallery.gallery import Gallery
+from veilkit.gallery.inputs import Features, milliseconds, read_features, time_text
+from veilkit.gallery.milvus import Hit
 from veilkit.gallery.reconciling import Reconciled
-from veilkit.gallery.statement import Added, Hit, Level, Statement
-from veilkit.gallery.times import milliseconds, time_text
+from veilkit.gallery.statement import Added, Level, Statement
 
 __all__ = [
     "Added",

@@ -12,22 +12,18 @@ import torch
 from torch import Tensor
 
 from veilkit.errors import ConfigError, DataError
-from veilkit.gallery.accounts import make_statement
-from veilkit.gallery.additions import checked_cameras, checked_names, checked_times
-from veilkit.gallery.agreement import compare
 from veilkit.gallery.catalogue import Entry
 from veilkit.gallery.creation import create_gallery
 from veilkit.gallery.export import Exported, write_export
 from veilkit.gallery.facts import Facts, read_facts
-from veilkit.gallery.filters import expression
-from veilkit.gallery.milvus import VectorStore
+from veilkit.gallery.inputs import Time, checked_cameras, checked_names, checked_times, milliseconds
+from veilkit.gallery.milvus import Hit, VectorStore, expression
 from veilkit.gallery.private import Private, key_beside
-from veilkit.gallery.reconciling import Reconciled, charge_unpaid, merged, name_paid
-from veilkit.gallery.statement import Added, Hit, Statement
-from veilkit.gallery.times import Time, milliseconds
+from veilkit.gallery.reconciling import Reconciled, charge_unpaid, compare, merged, name_paid
+from veilkit.gallery.statement import Added, Statement, make_statement
 from veilkit.privacy import Budget, Mechanism, unit
 from veilkit.privacy.ledger import Per
-from veilkit.privacy.vectors import rows
+from veilkit.privacy.mechanism import rows
 from veilkit.progress import Progress
 
 BATCH = 2000  # records paid for and stored at once

@@ -6,10 +6,13 @@ take, the next add puts back from the ledger.
 
 from __future__ import annotations
 
+import fcntl
+import json
 import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -19,8 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veilkit.errors import ConfigError, DataError, DestinationError, MissingExtraError
-from veilkit.gallery.lock import Lock
-from veilkit.gallery.statement import Hit
 
 TOKEN = "VEILKIT_MILVUS_TOKEN"  # noqa: S105 - the name of an environment variable; a gallery never holds the token
 _PSEUDONYM, _VECTOR, _CAMERA, _TIME = "pseudonym", "vector", "camera", "time"
@@ -41,6 +42,16 @@ def check_url(url: str) -> None:
         raise ConfigError(f"expected a server's URL such as http://localhost:19530, but got {url!r}")
     if parts.username or parts.password or parts.query:
         raise ConfigError(f"a gallery is no place for a password: leave it out of the URL, and set {TOKEN}")
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One answer: whose (a pseudonym), how near (cosine of query and noisy vector), which camera, when (ms)."""
+
+    pseudonym: str
+    score: float
+    camera: str | None
+    time: int | None
 
 
 class VectorStore:
@@ -233,3 +244,45 @@ def _pymilvus(*, local: bool) -> Any:
             raise MissingExtraError("milvus-lite", "gallery") from None
     logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it logs what it raises as well, with a traceback
     return pymilvus
+
+
+def expression(*, cameras: Sequence[str] = (), since: int | None = None, until: int | None = None) -> str:
+    """A filter: one of `cameras`, and times (milliseconds) from `since` on and before `until`; empty for all.
+
+    Vectors without a camera or time are left out where one is asked for.
+
+    >>> expression(cameras=["c1"], since=0, until=1000)
+    'camera in ["c1"] and time >= 0 and time < 1000'
+    """
+    if since is not None and until is not None and since >= until:
+        raise ConfigError(f"expected a time window that ends after it begins, but got {since} to {until} ms")
+    parts = []
+    if cameras:
+        # JSON's escapes are Milvus' too: a quote in a camera's name ends nothing.
+        parts.append(f"camera in {json.dumps(list(cameras), ensure_ascii=False)}")
+    if since is not None:
+        parts.append(f"time >= {since}")
+    if until is not None:
+        parts.append(f"time < {until}")
+    return " and ".join(parts)
+
+
+class Lock:
+    """An exclusive lock on a file, taken on creation."""
+
+    def __init__(self, file: Path) -> None:
+        try:
+            self._held = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise DestinationError(f"the gallery {file.parent} cannot be written: {error.strerror}") from None
+        try:
+            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._held)
+            raise DestinationError(
+                "another process has this gallery open: wait for it, or use a Milvus server for many at once"
+            ) from None
+
+    def close(self) -> None:
+        """Give it back."""
+        os.close(self._held)

@@ -6,17 +6,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from veilkit.privacy import Budget, Cost, Spent, composed_epsilon
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """One answer: whose (a pseudonym), how near (cosine of query and noisy vector), which camera, when (ms)."""
-
-    pseudonym: str
-    score: float
-    camera: str | None
-    time: int | None
+from veilkit.gallery.facts import Facts
+from veilkit.gallery.private import Private
+from veilkit.gallery.reconciling import Agreement
+from veilkit.privacy import Budget, Cost, Mechanism, Spent, composed_epsilon
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +81,37 @@ class Statement:
         if self.foreign or self.changed or self.unnamed:
             return "reconcile"
         return "add" if self.missing else None
+
+
+def unpaid_releases(per: str, foreign: int, changed: int) -> int:
+    """How many releases beyond the ledger's may be those of one record or person.
+
+    An unknown pseudonym is a record of its own, but may be any person's; another vector under a known one is a second
+    release of that record.
+    """
+    return foreign + changed if per == "person" else min(changed, 1)
+
+
+def make_statement(private: Private, facts: Facts, mechanism: Mechanism, found: Agreement) -> Statement:
+    """The statement of a gallery whose ledger and store were compared by names and vectors."""
+    changed = len(found.changed or ())
+    unpaid = unpaid_releases(facts.per, found.foreign, changed)
+    worst = private.ledger.worst()
+    most = max(0 if worst is None else worst.releases + unpaid, unpaid, 1 if found.foreign else 0)
+    return Statement(
+        per=facts.per,
+        budget=facts.budget,
+        epsilon_claimed=facts.epsilon_claimed,
+        epsilon_proved=facts.epsilon_proved,
+        worst=worst,
+        spent=composed_epsilon({mechanism.cost: most}, delta=facts.budget.delta),
+        levels=levels(
+            (entry.charged for entry in private.ledger.entries()), mechanism.cost, facts.budget, unpaid=unpaid
+        ),
+        in_ledger=len(found.paid),
+        in_store=found.stored,
+        missing=len(found.missing),
+        foreign=found.foreign,
+        changed=changed,
+        unnamed=len(private.catalogue.unknown(found.paid)),
+    )

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from veilkit.privacy.accounting import affordable, composed_epsilon
-from veilkit.privacy.auditor import Finding, antipodal, companion, identification
+from veilkit.errors import ConfigError
+from veilkit.lookup import Lookup
+from veilkit.privacy.additive import AnalyticGaussian, Laplace, gaussian_delta, gaussian_multiplier
+from veilkit.privacy.auditor import Finding, MechanismAudit, antipodal, audit_mechanism, companion, identification
 from veilkit.privacy.bounds import identification_bound
-from veilkit.privacy.cost import Budget, Cost
-from veilkit.privacy.gaussian import AnalyticGaussian, gaussian_delta, gaussian_multiplier
-from veilkit.privacy.laplace import Laplace
-from veilkit.privacy.ledger import Ledger
-from veilkit.privacy.mechanism import Mechanism
+from veilkit.privacy.cost import Budget, Cost, affordable, composed_epsilon
+from veilkit.privacy.ledger import Ledger, Spent
+from veilkit.privacy.mechanism import Mechanism, unit
 from veilkit.privacy.noise import Noise, SeededNoise, SystemNoise
 from veilkit.privacy.papers import DisguisePaper, PeprPaper
 from veilkit.privacy.privunit import PrivUnit
-from veilkit.privacy.report import MechanismAudit, audit_mechanism
-from veilkit.privacy.sound import MECHANISMS, make_mechanism
-from veilkit.privacy.statement import Entry, Spent
-from veilkit.privacy.vectors import unit
+from veilkit.privacy.store import Entry
 
 __all__ = [
     "MECHANISMS",
@@ -48,3 +45,22 @@ __all__ = [
     "make_mechanism",
     "unit",
 ]
+
+MECHANISMS: Lookup[type[Mechanism]] = Lookup(
+    "mechanism", [(kind.name, kind) for kind in (AnalyticGaussian, Laplace, PrivUnit)]
+)
+"""The mechanisms with a proof."""
+
+
+def make_mechanism(name: str, *, dimension: int, epsilon: float, delta: float) -> Mechanism:
+    """The mechanism of that name. Pure ones ("laplace", "privunit") take a delta of 0 and no other.
+
+    >>> make_mechanism("privunit", dimension=128, epsilon=8.0, delta=0.0).cost
+    Cost(epsilon=8.0, delta=0.0, multiplier=None)
+    """
+    kind = MECHANISMS[name]
+    if issubclass(kind, AnalyticGaussian):
+        return kind(dimension=dimension, epsilon=epsilon, delta=delta)
+    if delta != 0.0:
+        raise ConfigError(f"{name} is a pure mechanism, whose delta is 0, but got delta {delta!r}")
+    return kind(dimension=dimension, epsilon=epsilon)

@@ -11,6 +11,7 @@ import datetime
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self, TypeAlias, get_args
@@ -21,17 +22,30 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from veilkit.errors import BudgetError, ConfigError, DataError, DestinationError
-from veilkit.privacy.accounting import composed_epsilon
-from veilkit.privacy.cost import UNPROVED, Budget, Cost
+from veilkit.privacy.cost import UNPROVED, Budget, Cost, composed_epsilon
 from veilkit.privacy.mechanism import Mechanism
 from veilkit.privacy.noise import Noise, SystemNoise
-from veilkit.privacy.statement import Entry, Spent
-from veilkit.privacy.store import Store
+from veilkit.privacy.store import Entry, Store
 from veilkit.types import Guarantee, Level
 
 Per: TypeAlias = Literal["record", "person"]
 _FORMAT = "veilkit privacy ledger 1"
 _AGAIN = re.compile(r"^again \d+: ")
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What one record or person has lost over all releases: `epsilon` at the budget's delta."""
+
+    key: str
+    epsilon: float
+    budget: Budget
+    releases: int
+
+    @property
+    def left(self) -> float:
+        """The budget's epsilon less what is spent. Costs compose to less than their sum, so a little more may fit."""
+        return max(self.budget.epsilon - self.epsilon, 0.0)
 
 
 class Ledger:

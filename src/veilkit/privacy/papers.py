@@ -14,11 +14,9 @@ import torch
 from torch import Tensor
 
 from veilkit.errors import DataError
-from veilkit.privacy.cost import UNPROVED, Cost
-from veilkit.privacy.mechanism import Array, Mechanism
+from veilkit.privacy.cost import UNPROVED, Cost, checked_delta, checked_positive
+from veilkit.privacy.mechanism import Array, Mechanism, rows
 from veilkit.privacy.noise import Noise
-from veilkit.privacy.parameters import checked_delta, checked_positive
-from veilkit.privacy.vectors import rows
 from veilkit.types import Guarantee, Level
 
 _RANGE = 5.0  # the papers' sigma lies within that of the features' own standard deviation

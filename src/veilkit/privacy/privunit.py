@@ -17,10 +17,9 @@ from scipy.optimize import minimize_scalar
 from scipy.special import betaincc, betainccinv, betaln, expit, logit
 
 from veilkit.errors import ConfigError
-from veilkit.privacy.cost import Cost
+from veilkit.privacy.cost import Cost, checked_dimension
 from veilkit.privacy.mechanism import Array, Mechanism
 from veilkit.privacy.noise import Noise
-from veilkit.privacy.parameters import checked_dimension
 
 _GRID = 2.0**16
 _AT_ONCE = 4096  # vectors drawn at once, to bound memory

@@ -10,13 +10,13 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from veilkit.errors import ConfigError, DataError, DestinationError
 from veilkit.privacy.cost import Cost
 from veilkit.privacy.database import Database
-from veilkit.privacy.statement import Entry
 
 _PAGE = 500  # keys asked for at once; SQLite allows 32,766 parameters at most
 _LOST = "restore it from a copy, since a new one would not know what has been spent"
@@ -48,6 +48,17 @@ _WRONG_ROWS = (
     "SELECT COUNT(*) FROM releases WHERE typeof(record) != 'text' OR typeof(charged) != 'text' "
     "OR typeof(at) != 'text' OR typeof(vector) != 'blob' OR mechanism NOT IN (SELECT id FROM mechanisms)",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One release: of which record, charged to whom, when (UTC, ISO 8601), by which mechanism, at what cost."""
+
+    record: str
+    charged: str
+    at: str
+    mechanism: str
+    cost: Cost
 
 
 class Store:

@@ -12,7 +12,7 @@ from tests.audit.folders import person
 from veilkit.audit import AuditResult, run_audit
 from veilkit.audit.inputs.boxes import read_boxes
 from veilkit.audit.inputs.pictures import LARGEST, File
-from veilkit.audit.report.command import command
+from veilkit.audit.report.model import command
 from veilkit.errors import DataError
 
 HEIGHT, WIDTH = 40, 120

@@ -15,7 +15,7 @@ from tests.methods.experts import tiny_expert_file
 from veilkit.audit.inputs.rerun import NO_MODEL, FreshKeys, method_of, one_identity
 from veilkit.audit.inputs.spec import read_spec
 from veilkit.audit.matrix import run_matrix
-from veilkit.audit.report.command import command
+from veilkit.audit.report.model import command
 from veilkit.audit.run import run_audit
 from veilkit.errors import CheckpointError
 from veilkit.experts import load_expert

@@ -17,9 +17,8 @@ from tests.audit.results import attacked, result_of
 from veilkit.audit import run_audit
 from veilkit.audit.report.compare_report import as_html, as_json, as_markdown, leak, write_comparison
 from veilkit.audit.report.comparison import compare, read_audits
-from veilkit.audit.verdicts.pareto import pareto_front
-from veilkit.audit.verdicts.thresholds import Thresholds
-from veilkit.audit.verdicts.verdict import Grade
+from veilkit.audit.report.plane import pareto_front
+from veilkit.audit.verdicts.verdict import Grade, Thresholds
 from veilkit.cli import app
 from veilkit.errors import DataError, DestinationError, UsageError
 from veilkit.types import Level, Reason, ReasonCode

@@ -14,11 +14,11 @@ from tests.audit.folders import blur, changed, plain, same
 from tests.audit.pages import check_page
 from veilkit.attacks.recovered_pictures import RecoveredPictures
 from veilkit.audit import run_audit
-from veilkit.audit.cells.recovered_pictures import Recovered
 from veilkit.audit.inputs.cache import Cache
 from veilkit.audit.inputs.subject import load_subject
 from veilkit.audit.report.html import write_report
 from veilkit.audit.report.model import report_of
+from veilkit.audit.report.pictures import Recovered
 from veilkit.audit.report.terminal import lines
 from veilkit.audit.result import read_audit
 from veilkit.media.reading import Limits

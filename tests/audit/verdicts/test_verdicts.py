@@ -11,7 +11,7 @@ import pytest
 from tests.audit.results import attacked, result_of
 from veilkit.attacks.base import LACKING, Need
 from veilkit.attacks.gates import beats_mean_image, loss_levelled, reaches_clean_bound
-from veilkit.audit.cells.tallies import tallied_difference
+from veilkit.audit.cells.differences import tallied_difference
 from veilkit.audit.report.markdown import write_markdown
 from veilkit.audit.report.model import rests_on
 from veilkit.audit.report.tables import attack_rows
@@ -19,8 +19,7 @@ from veilkit.audit.result import Tallies, Tally
 from veilkit.audit.verdicts.findings import summarise
 from veilkit.audit.verdicts.levels import level_verdicts
 from veilkit.audit.verdicts.remedies import for_invalid, needed
-from veilkit.audit.verdicts.thresholds import Thresholds, grade, over_chance, read_thresholds
-from veilkit.audit.verdicts.verdict import Grade
+from veilkit.audit.verdicts.verdict import Grade, Thresholds, grade, over_chance, read_thresholds
 from veilkit.audit.verdicts.wording import headline_of
 from veilkit.errors import ConfigError
 from veilkit.types import Evidence, Level, Reason, ReasonCode, Role, Score

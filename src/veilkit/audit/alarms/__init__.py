@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from veilkit.audit.alarms.files import check_files
-from veilkit.audit.alarms.names import check_names
-from veilkit.audit.alarms.noise import check_noise
+from veilkit.audit.alarms.files import check_files, check_names
 from veilkit.audit.alarms.pairs import NO_PAIRS, WRONG_PAIRS
-from veilkit.audit.alarms.pixels import check_pixels
+from veilkit.audit.alarms.pixels import check_noise, check_pixels
 from veilkit.audit.alarms.secrets import check_secrets
 from veilkit.audit.alarms.selftest import check_auditor
 from veilkit.audit.inputs.subject import Subject

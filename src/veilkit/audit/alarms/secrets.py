@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from veilkit.audit.alarms.training_record import RECORDS, Place, training_record
 from veilkit.audit.result import Alarm
+from veilkit.configs import as_dict
 from veilkit.datasets.folder import walk
+from veilkit.methods import METHODS, Learns
 from veilkit.pipeline.manifest import MANIFEST, SUMS
 
 _LARGEST = 4_000_000  # bytes of a text file that are looked at
@@ -108,3 +109,29 @@ def _named(values: Any, place: Place, trained: frozenset[Place], inside: str = "
         if inside == "a seed" and (place in trained or any(name.lower() in RECORDS for name in place[:-1])):
             return  # of the training of its model
         yield inside
+
+
+Place = tuple[str, ...]
+"""The names of an entry and of those that it lies in, outermost first."""
+
+RECORDS = frozenset({"card", "model_card", "train", "trained", "training"})
+"""Names of entries that hold a model's card, or tell how it was trained."""
+
+
+def training_record(manifest: Any) -> frozenset[Place]:
+    """Settings of a method that learns, which its model was trained with; nothing for any other method.
+
+    A release is made from its key and the model. The seed of the model's training makes neither of them.
+    """
+    name = manifest.get("method") if isinstance(manifest, Mapping) else None
+    if not isinstance(name, str) or name not in METHODS or not issubclass(METHODS[name], Learns):
+        return frozenset()
+    return frozenset(("config", *place) for place in _places(as_dict(METHODS[name].default)))
+
+
+def _places(values: Mapping[str, Any]) -> Iterator[Place]:
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from ((name, *place) for place in _places(value))
+        else:
+            yield (name,)

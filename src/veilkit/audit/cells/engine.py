@@ -1,18 +1,36 @@
-"""An audit's cells: those that are there and still hold are read, the others computed, here or by workers."""
+"""An audit's cells: those that are there and still hold are read, the others computed, here or by worker processes.
+
+A worker reads the folders itself and shares the cache of features and the folder of trainings with the others. It
+ends with the process that started it, even where that one was killed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import torch
 
 from veilkit.audit.cells.prepared import ATTACK, IMAGES, Prepared
 from veilkit.audit.cells.store import CellFiles, as_json
-from veilkit.audit.cells.workers import WorkerPool
+from veilkit.audit.inputs.cache import Cache
 from veilkit.audit.inputs.plan import AuditPlan
+from veilkit.errors import UsageError, VeilkitError, WorkerError
 from veilkit.progress import Progress
 
 FORMAT = "veilkit-audit-cell-1"
+_ENDING = 5.0  # seconds that a worker is given to end
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +101,111 @@ def _labels(plan: AuditPlan, cell: str) -> dict[str, Any]:
         "measures": "pictures" if cell == IMAGES else None if cell.startswith(ATTACK) else "recognition",
         "seed": plan.draw_seed,
     }
+
+
+class WorkerPool:
+    """`workers` processes for one plan; each is sent the next cell when it has done one."""
+
+    def __init__(self, plan: AuditPlan, place: Place, workers: int) -> None:
+        self._plan, self._place, self._count = plan, place, workers
+        self._workers: list[_Worker] = []
+
+    def __enter__(self) -> Self:
+        try:
+            # As bytes: otherwise torch sends weights through shared memory, which needs the same parent.
+            task = pickle.dumps((self._plan, self._place, torch.get_num_threads()))
+        except (TypeError, AttributeError, pickle.PicklingError):
+            raise UsageError(
+                "worker processes must be sent the recognisers: name them or give their files, or use one worker"
+            ) from None
+        for _ in range(self._count):
+            self._workers.append(_Worker(task))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for worker in self._workers:
+            worker.stop()
+
+    def run(self, cells: Sequence[str]) -> Iterator[str]:
+        """Compute cells; each is named when it is done and kept. An error of a worker is raised here."""
+        waiting = deque(cells)
+        for worker in self._workers[: len(cells)]:
+            worker.give(waiting.popleft())
+        while busy := {worker.connection: worker for worker in self._workers if worker.cell}:
+            for ready in wait(list(busy)):
+                worker = busy[ready]  # type: ignore[index]
+                yield worker.take()
+                if waiting:
+                    worker.give(waiting.popleft())
+
+
+class _Worker:
+    """A process, the pipe to it and the cell that it computes."""
+
+    def __init__(self, task: bytes) -> None:
+        context = multiprocessing.get_context("spawn")  # a fork would copy torch's threads, which do not survive it
+        self.connection, theirs = context.Pipe()
+        self.cell = ""
+        self._process = context.Process(target=_serve, args=(theirs, task), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def give(self, cell: str) -> None:
+        self.cell = cell
+        self.connection.send(cell)
+
+    def take(self) -> str:
+        cell, self.cell = self.cell, ""
+        try:
+            answer = self.connection.recv()
+        except (EOFError, OSError):
+            raise WorkerError(
+                f"the worker process that computed {cell} died: is there enough memory? Run the same command again, "
+                "with fewer workers; what was done is kept"
+            ) from None
+        if isinstance(answer, BaseException):
+            raise answer
+        return cell
+
+    def stop(self) -> None:
+        self.connection.close()
+        self._process.terminate()
+        self._process.join(_ENDING)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+        self._process.close()
+
+
+def _serve(connection: Connection, task: bytes) -> None:
+    """Compute cells until the other end is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started it ends it
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - for as long as the process lives
+    plan, place, threads = pickle.loads(task)  # noqa: S301 - from the process that started this one
+    torch.set_num_threads(threads)  # the number of threads may change the last bits of a result
+    try:
+        with Cache(plan.features) as cache:
+            prepared: Prepared | None = None
+            while True:
+                try:
+                    cell = connection.recv()
+                except EOFError:
+                    return
+                try:
+                    prepared = prepared or Prepared.of(plan, cache)
+                    compute_cell(prepared, place, cell)
+                    connection.send(None)
+                except VeilkitError as error:
+                    connection.send(error)
+    except (BrokenPipeError, ConnectionResetError):
+        return
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)

@@ -1,4 +1,4 @@
-"""Picture by picture: how near a protected one is to its original, and how chaotic its pixels are."""
+"""Pictures as such: how like the originals they are, and how chaotic their pixels."""
 
 from __future__ import annotations
 
@@ -7,12 +7,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from veilkit.attacks.intervals import mean_score
 from veilkit.attacks.pictures import SMALLEST, Pictures, resized
 from veilkit.audit.inputs.cache import Cache
-from veilkit.audit.inputs.pictures import FilePictures
+from veilkit.audit.inputs.pictures import LARGEST, FilePictures
+from veilkit.audit.inputs.subject import Subject
+from veilkit.audit.inputs.synthetic_subject import UnpairedSubject
+from veilkit.audit.result import OTHER_CLASS, SAME_CLASS, Measurement
+from veilkit.media.reading import Limits
 from veilkit.metrics import anderson_darling, psnr, ssim
 from veilkit.progress import Progress
+from veilkit.rng import Randomness
+from veilkit.types import Role
 
+PAIRS = 2000  # synthetic pictures that are compared with an original
 _SIMILARITY, _CHAOS = "similarity 1", "chaos 1"
 
 
@@ -70,3 +78,104 @@ def chaos(pictures: FilePictures, cache: Cache) -> NDArray[np.float64]:
 def one_size(pictures: Pictures) -> bool:
     """Whether all pictures have one size, as the chaos statistic needs to be compared."""
     return len(np.unique(pictures.sizes, axis=0)) <= 1
+
+
+TO_ORIGINAL = "protected to original"
+
+
+def image_scores(subject: Subject, cache: Cache, rng: Randomness) -> tuple[tuple[Measurement, ...], tuple[str, ...]]:
+    """Mean SSIM and PSNR of the pairs, and mean chaos of protected pictures and originals; then notes."""
+    measured: list[Measurement] = []
+    notes: list[str] = []
+    if subject.originals is not None:
+        pairs = similarity(subject.originals, subject.protected, cache)
+        measured += _mean(subject, TO_ORIGINAL, "SSIM", pairs.ssim, "1 where equal", rng)
+        measured += _mean(subject, TO_ORIGINAL, "PSNR", pairs.psnr, "higher is nearer", rng)
+        if equal := int(np.isinf(pairs.psnr).sum()):
+            notes.append(f"{equal} protected pictures equal their originals, pixel by pixel; PSNR leaves them out")
+        if small := int(np.isnan(pairs.ssim).sum()):
+            notes.append(f"{small} pictures are too small for SSIM, which needs 11 pixels a side")
+        if pairs.resized:
+            notes.append(
+                f"{pairs.resized} protected pictures were resized to their originals' size before they were compared"
+            )
+    sides: list[tuple[str, FilePictures]] = [("protected", subject.protected)]
+    if subject.originals is not None:
+        sides.append(("originals", subject.originals))
+    for setting, pictures in sides:
+        values = chaos(pictures, cache)
+        what = "protected pictures" if setting == "protected" else setting
+        about = "0 for normally distributed values; a low value alone proves no privacy"
+        measured += _mean(subject, setting, "AD", values, about, rng)
+        if flat := int(np.isinf(values).sum()):
+            notes.append(f"{flat} of the {what} have one single value, for which chaos (AD) is not defined")
+        if not one_size(pictures):
+            notes.append(f"the {what} have several sizes, and chaos (AD) grows with a picture's size")
+        if (pictures.sizes.prod(axis=1) > 0.99 * LARGEST).any():
+            notes.append(
+                f"some of the {what} were shrunk to {LARGEST / 1e6:g} million pixels before they were measured"
+            )
+    return tuple(measured), tuple(notes)
+
+
+def _mean(
+    subject: Subject, setting: str, metric: str, values: NDArray[np.float64], note: str, rng: Randomness
+) -> list[Measurement]:
+    """The mean of the values that are finite, if any are."""
+    finite = np.isfinite(values)
+    if not finite.any():
+        return []
+    score = mean_score(
+        metric,
+        values[finite],
+        None if subject.people is None else subject.people[finite],
+        role=Role.PRIVACY,
+        higher_is_better=False,
+        rng=rng,
+        note=note,
+    )
+    return [Measurement("images", setting, score, reference=setting == "originals")]
+
+
+def class_similarity(
+    subject: UnpairedSubject, limits: Limits, cache: Cache, rng: Randomness
+) -> tuple[Measurement, ...]:
+    """Mean SSIM of synthetic pictures to an original of their own class, and as a reference to one of another.
+
+    Each of at most 2,000 synthetic pictures, drawn at random, is compared with one original of each kind, drawn at
+    random; where sizes differ, it is resized to the original's. Intervals draw people again.
+    """
+    if subject.target is None:
+        return ()
+    people, classes = subject.target.members.people, subject.target.release.classes
+    chosen = np.sort(rng.child("class similarity").permutation(len(classes))[:PAIRS])
+    measured = []
+    for setting, reference in ((SAME_CLASS, False), (OTHER_CLASS, True)):
+        partners = _partners(people, classes[chosen], own=not reference, rng=rng.child("class similarity", setting))
+        if partners is None:
+            continue
+        theirs, ours = subject.members.at(partners), subject.synthetic.at(chosen)
+        values = similarity(
+            FilePictures(theirs.root, theirs.files, limits, cache, "originals"),
+            FilePictures(ours.root, ours.files, limits, cache, "synthetic pictures"),
+            cache,
+        ).ssim
+        finite = np.isfinite(values)
+        if finite.any():
+            score = mean_score(
+                "SSIM", values[finite], classes[chosen][finite], role=Role.PRIVACY, higher_is_better=False, rng=rng,
+                note=f"1 where equal; {int(finite.sum())} pairs drawn at random",
+            )  # fmt: skip
+            measured.append(Measurement("images", setting, score, reference=reference))
+    return tuple(measured)
+
+
+def _partners(
+    people: NDArray[np.int64], classes: NDArray[np.int64], *, own: bool, rng: Randomness
+) -> NDArray[np.int64] | None:
+    """(N,) for each class's code the place of somebody's picture: of that person, or of any other; None if nobody."""
+    generator = rng.numpy()
+    places = {code: np.flatnonzero((people == code) == own) for code in np.unique(classes)}
+    if not all(map(len, places.values())):
+        return None
+    return np.array([generator.choice(places[code]) for code in classes], dtype=np.int64)

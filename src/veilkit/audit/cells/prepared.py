@@ -25,15 +25,14 @@ from veilkit.attacks import (
 from veilkit.attacks.base import LACKING
 from veilkit.attacks.learned.foreground import foreground
 from veilkit.attacks.learned.learning import digest
-from veilkit.audit.cells.image_scores import image_scores
+from veilkit.audit.cells.images import class_similarity, image_scores
 from veilkit.audit.cells.recognition import Recognition, recognise
-from veilkit.audit.cells.synthetic_measures import LEFT_OUT, SYNTHETIC, class_similarity
 from veilkit.audit.inputs.cache import Cache
 from veilkit.audit.inputs.judges import choose_expert, choose_judge
 from veilkit.audit.inputs.plan import AuditPlan
 from veilkit.audit.inputs.rerun import NO_MODEL, FreshKeys, method_of, one_identity, wants_model
 from veilkit.audit.inputs.subject import Subject, load_subject
-from veilkit.audit.inputs.synthetic_options import SyntheticInputs, synthetic_inputs
+from veilkit.audit.inputs.synthetic_inputs import SyntheticInputs, synthetic_inputs
 from veilkit.audit.inputs.synthetic_subject import UnpairedSubject, load_unpaired
 from veilkit.audit.result import By, Measurement
 from veilkit.errors import UsageError
@@ -49,6 +48,8 @@ from veilkit.version import __version__
 
 RECOGNITION, IMAGES, ATTACK = "recognition-", "images", "attack-"
 _ENGINE = 2  # raised whenever the same inputs give other numbers than before
+LEFT_OUT = Reason(ReasonCode.NOT_ASKED, "not asked for (--attack)")
+SYNTHETIC = Reason(ReasonCode.SYNTHETIC, "its pictures belong to no original")
 SMALL_BUDGET = Reason(ReasonCode.SMALL_BUDGET, "the budget is too small for an attack that learns or optimises")
 _MASKS = (128, 64)  # height and width at which people are told from what is behind them
 

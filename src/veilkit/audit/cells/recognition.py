@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from veilkit.attacks.intervals import retrieval_scores
 from veilkit.attacks.search import Search
-from veilkit.audit.cells.differences import paired_differences
-from veilkit.audit.cells.tallies import hits_by_person
+from veilkit.audit.cells.differences import hits_by_person, paired_differences
 from veilkit.audit.result import By, Curve, Histogram, Measurement, Roc, Tally
 from veilkit.metrics import RetrievalResult, auc, equal_error_rate, roc
 from veilkit.metrics.inputs import l2_normalised

@@ -21,8 +21,7 @@ from veilkit.audit.inputs.cache import Cache
 from veilkit.audit.inputs.pictures import File, FilePictures, scan
 from veilkit.audit.inputs.student import HOW, PrototypeStudent, RememberedModel
 from veilkit.audit.inputs.subject import Subject, digest
-from veilkit.audit.inputs.synthetic_options import SyntheticInputs
-from veilkit.audit.inputs.training_people import part_people, people_in
+from veilkit.audit.inputs.synthetic_inputs import SyntheticInputs, part_people, people_in
 from veilkit.audit.result import Input
 from veilkit.datasets.soft_labels import SOFT_LABELS, SoftLabels, read_soft_labels
 from veilkit.errors import DataError

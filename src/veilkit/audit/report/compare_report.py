@@ -8,16 +8,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from veilkit.audit.report.comparison import Compared, Comparison, LevelComparison, compare, read_audits
+from veilkit.audit.report.html import as_markup, environment
 from veilkit.audit.report.markdown import cell, grades, table, with_span
 from veilkit.audit.report.model import ADVICE
-from veilkit.audit.report.plane import Point, plane_figure
-from veilkit.audit.report.templating import environment
+from veilkit.audit.report.plane import Point, anchors, plane_figure
 from veilkit.audit.result import AuditResult
-from veilkit.audit.verdicts.thresholds import Thresholds, chosen_thresholds
-from veilkit.audit.verdicts.verdict import KNOWS, AttackVerdict, Grade, LevelVerdict
+from veilkit.audit.verdicts.verdict import KNOWS, AttackVerdict, Grade, Thresholds, chosen_thresholds
 from veilkit.audit.verdicts.wording import percent, points
 from veilkit.configs import as_dict
 from veilkit.errors import DestinationError
@@ -164,23 +161,15 @@ def _attacks(found: Comparison) -> dict[str, list[AttackVerdict | None]]:
 
 
 def _plane(found: Comparison, level: LevelComparison) -> dict[str, Any]:
-    shown = []
-    for each in found.together:
-        if each.utility is None or each.label not in level.worst:
-            continue
-        worst, score = level.worst[each.label], each.utility.score
-        shown.append(
-            Point(each.label, each.name, score.value, worst.over_chance or 0.0, _ends(score.low, score.high),
-                  _ends(worst.over_chance_low, worst.over_chance_high))
-        )  # fmt: skip
-    use = found.audits[0].utility
-    clean = max((each.unprotected for each in level.worst.values() if each.unprotected is not None), default=None)
-    if use is not None and use.originals is not None and clean is not None:
-        shown.append(Point("originals", "nothing protected", use.originals.value, clean, kind="anchor"))
-    if use is not None and use.chance is not None:
-        shown.append(Point("chance", "blind guessing", use.chance, 0.0, kind="anchor"))
+    shown = [
+        Point.of(each.label, each.name, each.utility.score, level.worst[each.label])
+        for each in found.together
+        if each.utility is not None and each.label in level.worst
+    ]
+    if (use := found.audits[0].utility) is not None:
+        shown += anchors(use.originals, use.chance, list(level.worst.values()))
     title = f"{level.level} {KNOWS[level.level][0]}: what is kept and what leaks"
-    drawn = Markup(plane_figure(shown, name=f"plane-{level.level}", title=title))  # noqa: S704 - escaped there
+    drawn = as_markup(plane_figure(shown, name=f"plane-{level.level}", title=title))
     return {"title": title, "svg": drawn, "level": level, "text": level_text(level), "legend": {}, "note": ""}
 
 
@@ -197,18 +186,10 @@ def _values(each: Compared) -> dict[str, Any]:
         "judge": result.judge.name,
         "not_comparable": each.apart,
         "utility": None if each.utility is None else dataclasses.asdict(each.utility.score),
-        "verdicts": [_verdict(verdict) for verdict in each.verdicts],
+        "verdicts": [dataclasses.asdict(verdict) for verdict in each.verdicts],
         "differences_from_first": {name: dataclasses.asdict(score) for name, score in each.differences.items()},
     }
 
 
-def _verdict(verdict: LevelVerdict) -> dict[str, Any]:
-    return dataclasses.asdict(verdict)
-
-
 def _kept(each: Compared) -> float:
     return 0.0 if each.utility is None else each.utility.score.value
-
-
-def _ends(low: float | None, high: float | None) -> tuple[float, float] | None:
-    return None if low is None or high is None else (low, high)

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from veilkit.attacks import ATTACKS
-from veilkit.audit.cells.tallies import tallied_difference
+from veilkit.audit.cells.differences import tallied_difference
 from veilkit.audit.report.model import Utility, thresholds_of, updates, utility
+from veilkit.audit.report.plane import pareto_front
 from veilkit.audit.result import AuditResult, read_audit
 from veilkit.audit.verdicts.levels import level_verdicts
-from veilkit.audit.verdicts.pareto import pareto_front
-from veilkit.audit.verdicts.thresholds import Thresholds
-from veilkit.audit.verdicts.verdict import AttackVerdict, LevelVerdict
+from veilkit.audit.verdicts.verdict import AttackVerdict, LevelVerdict, Thresholds
 from veilkit.configs import differing
 from veilkit.errors import DataError, UsageError
 from veilkit.types import Level, Score

@@ -2,17 +2,44 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
-from veilkit.audit.cells.recovered_pictures import Recovered, recovering
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
 from veilkit.audit.inputs.subject import Subject
-from veilkit.audit.report.figures import SETTING_TEXT, cmc_figure, histogram_figure, overlap, roc_figure
+from veilkit.audit.report.figures import SETTING_TEXT, cmc_figure, gauge, histogram_figure, overlap, roc_figure
 from veilkit.audit.report.model import ADVICE, Report, report_of
+from veilkit.audit.report.pictures import Recovered, recovered_rows, recovering, strip
 from veilkit.audit.report.plane import plane_figure
-from veilkit.audit.report.templating import as_markup, environment
-from veilkit.audit.report.thumbnails import recovered_rows, strip
 from veilkit.audit.result import AuditResult
-from veilkit.audit.verdicts.wording import summary_of
+from veilkit.audit.verdicts.verdict import Grade
+from veilkit.audit.verdicts.wording import direction, percent, points, shown, span, summary_of, unbroken
+
+SIGNS = dict(zip(Grade, "■▲△?○×–", strict=True))
+"""A shape for each grade, so that colour is never all that tells them apart."""
+
+
+@cache
+def environment() -> Environment:
+    """The templates of this package; what they are given is escaped."""
+    made = Environment(
+        loader=PackageLoader("veilkit.audit.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for each in (percent, points, span, direction, shown, unbroken):
+        made.filters[each.__name__] = each
+    made.filters |= {"sign": SIGNS.get, "gauge": lambda finding: as_markup(gauge(finding))}
+    return made
+
+
+def as_markup(drawn: str) -> Markup:
+    """A figure, made of numbers and of texts that are escaped where it is drawn."""
+    return Markup(drawn)  # noqa: S704
 
 
 def write_report(

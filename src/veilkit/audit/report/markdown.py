@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from veilkit.audit.report.figures import SETTING_TEXT
 from veilkit.audit.report.model import ADVICE, Report, report_of
-from veilkit.audit.report.templating import direction, shown, span
 from veilkit.audit.result import AuditResult
 from veilkit.audit.verdicts.verdict import Grade
-from veilkit.audit.verdicts.wording import percent, points
+from veilkit.audit.verdicts.wording import direction, percent, points, shown, span
 from veilkit.types import Score
 
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 from veilkit.attacks import ATTACKS, UNPAIRED_ATTACKS, Need
-from veilkit.audit.report.command import command
-from veilkit.audit.report.plane import Point
+from veilkit.audit.options import AuditOptions
+from veilkit.audit.report.plane import Point, anchors
 from veilkit.audit.report.tables import AttackRow, RecognitionTable, attack_rows, recognition_tables
-from veilkit.audit.report.templating import shown, span
 from veilkit.audit.result import DIFFERENCE, AuditResult, Finding, Measurement
 from veilkit.audit.verdicts.remedies import needed
-from veilkit.audit.verdicts.thresholds import Thresholds
-from veilkit.audit.verdicts.verdict import KNOWS, AttackVerdict, Grade, LevelVerdict
-from veilkit.audit.verdicts.wording import percent
-from veilkit.configs import with_settings
+from veilkit.audit.verdicts.verdict import Grade, LevelVerdict, Thresholds
+from veilkit.audit.verdicts.wording import percent, shown, span
+from veilkit.configs import as_dict, with_settings
+from veilkit.options import as_words
 from veilkit.text import counted
-from veilkit.types import Level, Score
+from veilkit.types import Score
 
 SAME_MODEL = "Judge and expert are one and the same model: the judge's numbers are not independent (see --judge)."
 
@@ -97,57 +97,14 @@ def _learned(result: AuditResult) -> bool:
 def plane_points(result: AuditResult) -> tuple[Point, ...]:
     """For each level with a verdict what its worst attack gets; the same attack on the originals; and chance."""
     use = utility(result)
-    worst = {level.level: level.worst for level in result.verdicts if level.worst is not None}
+    worst = [(level, level.worst) for level in result.verdicts if level.worst is not None]
     if use is None or not worst:
         return ()
-    points = [
-        Point(
-            label=str(level),
-            name=f"{KNOWS[level][0]} attacker ({found.attack})",
-            utility=use.score.value,
-            leak=found.over_chance or 0.0,
-            utility_interval=_ends(use.score.low, use.score.high),
-            leak_interval=_ends(found.over_chance_low, found.over_chance_high),
-        )
-        for level, found in worst.items()
-    ]
-    clean = _unprotected(list(worst.values()))
-    if use.originals is not None and clean is not None:
-        points.append(Point("originals", "nothing protected", use.originals.value, clean, kind="anchor"))
-    if use.chance is not None:
-        points.append(Point("chance", "blind guessing", use.chance, 0.0, kind="anchor"))
-    return tuple(points)
-
-
-def _unprotected(found: list[AttackVerdict]) -> float | None:
-    return max((each.unprotected for each in found if each.unprotected is not None), default=None)
-
-
-def _ends(low: float | None, high: float | None) -> tuple[float, float] | None:
-    return None if low is None or high is None else (low, high)
-
-
-@dataclass(frozen=True, slots=True)
-class VerdictRow:
-    """A level, its attacker, and what can be concluded."""
-
-    level: Level
-    name: str
-    knows: str
-    grade: Grade
-    text: str
-    aside: str
-
-    @classmethod
-    def of(cls, verdict: LevelVerdict) -> VerdictRow:
-        """The row of a verdict."""
-        name, knows = KNOWS[verdict.level]
-        return cls(verdict.level, name, knows, verdict.grade, verdict.text, verdict.aside)
-
-    @property
-    def sentences(self) -> str:
-        """Conclusion and aside together."""
-        return " ".join(filter(None, (self.text, self.aside)))
+    points = (
+        Point.of(str(level.level), f"{level.name} attacker ({found.attack})", use.score, found)
+        for level, found in worst
+    )
+    return (*points, *anchors(use.originals, use.chance, [found for _, found in worst]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +120,7 @@ class FindingRow:
     repeated: bool
 
     @classmethod
-    def of(cls, finding: Finding, verdicts: tuple[VerdictRow, ...]) -> FindingRow:
+    def of(cls, finding: Finding, verdicts: tuple[LevelVerdict, ...]) -> FindingRow:
         """The row of a finding."""
         why = f"Nothing may be concluded from this number: {'; '.join(finding.invalid)}." if finding.invalid else ""
         rate = finding.scale == "rate"
@@ -180,7 +137,7 @@ class Report:
     """
 
     result: AuditResult
-    verdicts: tuple[VerdictRow, ...]
+    verdicts: tuple[LevelVerdict, ...]
     needed: str
     utility: Utility | None
     utility_text: str
@@ -209,17 +166,16 @@ class Report:
 
 def report_of(result: AuditResult) -> Report:
     """The report of an audit."""
-    verdicts = tuple(map(VerdictRow.of, result.verdicts))
     rows, use = attack_rows(result), utility(result)
     return Report(
         result=result,
-        verdicts=verdicts,
+        verdicts=result.verdicts,
         needed=needed(result.verdicts),
         utility=use,
         utility_text=_utility_text(result, use),
         rests_on=rests_on(result),
         cautions=() if result.independent else (SAME_MODEL,),
-        findings=tuple(FindingRow.of(each, verdicts) for each in result.summary),
+        findings=tuple(FindingRow.of(each, result.verdicts) for each in result.summary),
         plane=plane_points(result),
         made=tuple(row for row in rows if row.evidence.applicable),
         not_made=tuple(row for row in rows if not row.evidence.applicable),
@@ -243,3 +199,19 @@ def _utility_text(result: AuditResult, use: Utility | None) -> str:
         f"The authorised expert ({result.expert.name}) finds the right person among protected pictures "
         f"{shown(use.score)} of the time{interval}{originals}{chance}.{kept}"
     )
+
+
+def command(result: AuditResult) -> str:
+    """Experts that are files or were given as objects go by their names, and folders by what they hold."""
+    words = ["veilkit", "audit", "ORIGINALS", "PROTECTED", "--expert", result.expert.name]
+    words += ["--judge", result.judge.name]
+    if result.release is not None and result.release["key_commitment"] and result.release["names"] == "pseudonyms":
+        words += ["--key", "KEY"]
+    facts = dict(result.config)
+    if "budget" in facts:
+        words += ["--budget", f"{facts['budget']['seconds']:g}s"]
+        facts.pop("learn", None)
+    words += as_words(AuditOptions, facts)
+    if facts.get("thresholds", as_dict(Thresholds())) != as_dict(Thresholds()):
+        words += ["--thresholds", "THRESHOLDS"]
+    return shlex.join(words)

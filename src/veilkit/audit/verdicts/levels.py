@@ -5,8 +5,7 @@ from __future__ import annotations
 from veilkit.attacks.intervals import CONFIDENCE
 from veilkit.audit.result import AuditResult
 from veilkit.audit.verdicts.remedies import by_need, for_invalid, for_missing, why_missing
-from veilkit.audit.verdicts.thresholds import Thresholds, grade, over_chance
-from veilkit.audit.verdicts.verdict import ORDER, AttackVerdict, Grade, LevelVerdict
+from veilkit.audit.verdicts.verdict import ORDER, AttackVerdict, Grade, LevelVerdict, Thresholds, grade, over_chance
 from veilkit.audit.verdicts.wording import found, is_baseline, percent, sentence, tells_identity, together, unproven
 from veilkit.metrics import clopper_pearson
 from veilkit.types import Evidence, Level, Score

@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from veilkit.attacks import attack_named
 from veilkit.attacks.described import Described
 from veilkit.attacks.headline import Headline, general_headline
-from veilkit.audit.result import AuditResult
+from veilkit.audit.result import AuditResult, Measurement
 from veilkit.types import Evidence, Reason, ReasonCode, Score
+
+_DIGITS = {"SSIM": 3, "PSNR": 2, "AD": 0}  # of scores that are no rates
 
 
 def percent(rate: float) -> str:
@@ -128,3 +130,39 @@ def sentence(result: AuditResult, evidence: Evidence) -> str:
     )
     text += f". Blind guessing {headline.blind} {percent(chance)}." if chance is not None else "."
     return text + no_less(evidence)
+
+
+def unbroken(text: str) -> str:
+    """The text with numbers and their per cent signs kept on one line."""
+    return text.replace(" %", "\u00a0%")
+
+
+def shown(score: Score) -> str:
+    """A score's value in its unit."""
+    digits = _digits(score)
+    if digits is None:
+        return percent(score.value)
+    return f"{score.value:.{digits}f}{' dB' if 'PSNR' in score.metric else ''}"
+
+
+def span(score: Score) -> str:
+    """The interval in the same unit, or nothing."""
+    if score.low is None or score.high is None:
+        return ""
+    digits = _digits(score)
+    if digits is None:
+        return f"{100 * score.low:.1f}–{100 * score.high:.1f}"
+    return f"{score.low:.{digits}f}–{score.high:.{digits}f}"
+
+
+def direction(measurement: Measurement | Score) -> str:
+    """What a reader should wish for."""
+    if isinstance(measurement, Measurement):
+        if measurement.reference:
+            return "reference"
+        measurement = measurement.score
+    return f"{'high' if measurement.higher_is_better else 'low'} is good"
+
+
+def _digits(score: Score) -> int | None:
+    return next((digits for name, digits in _DIGITS.items() if score.metric.startswith(name)), None)

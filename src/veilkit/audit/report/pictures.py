@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import base64
 import io
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from veilkit.attacks.recovered_pictures import RecoveredPictures
+from veilkit.attacks import ATTACKS, AttackTarget
+from veilkit.attacks.recovered_pictures import RecoveredPictures, ShowsRecovered
 from veilkit.audit.inputs.subject import Subject
+from veilkit.types import Evidence
 
 _STRIP = 8  # pictures shown
 _SIZE = (320, 192)  # at most so wide and high
@@ -49,3 +53,26 @@ def data_address(pixels: NDArray[np.uint8]) -> str:
     buffer = io.BytesIO()
     image.save(buffer, "PNG")
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recovered:
+    """Pictures that an attack recovered."""
+
+    attack: str
+    pictures: RecoveredPictures
+
+
+def recovering(evidence: Iterable[Evidence]) -> list[str]:
+    """Names of the attacks that were made and can show pictures which they recovered, in the order of their table."""
+    made = {each.attack for each in evidence if each.applicable}
+    return [name for name, attack in ATTACKS.items() if name in made and issubclass(attack, ShowsRecovered)]
+
+
+def recovered_pictures(evidence: Iterable[Evidence], target: AttackTarget, count: int) -> Recovered | None:
+    """At most `count` pictures by the first attack that can show some; None where none was made."""
+    for name in recovering(evidence):
+        attack = ATTACKS[name]()
+        assert isinstance(attack, ShowsRecovered)
+        return Recovered(name, attack.recovered_pictures(target, count))
+    return None

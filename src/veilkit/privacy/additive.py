@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from veilkit.privacy.cost import Cost
+from veilkit.privacy.cost import Cost, checked_delta, checked_epsilon
 from veilkit.privacy.mechanism import Array, Mechanism
 from veilkit.privacy.noise import Noise
-from veilkit.privacy.parameters import checked_delta, checked_epsilon
 
 SENSITIVITY = 2.0  # the largest L2 distance of two unit vectors: one record replaced by any other
 # Vectors are rounded to the noise's grid, which moves them by up to sqrt(D) 2**-41; shrunk by this much they stay
@@ -82,3 +81,26 @@ class AnalyticGaussian(Mechanism):
 
     def _perturb(self, vectors: Array, noise: Noise) -> Array:
         return noise.add_gaussian(vectors * INSIDE, scale=self.sigma)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Laplace(Mechanism):
+    """x + Laplace noise of scale 2 sqrt(D) / epsilon on each coordinate; pure (delta is 0).
+
+    Two unit vectors in L2 are at most 2 sqrt(D) apart in L1: x and -x along the diagonal are.
+    """
+
+    name: ClassVar[str] = "laplace"
+
+    @property
+    def scale(self) -> float:
+        """Scale of the noise on each coordinate; its standard deviation is sqrt(2) times that."""
+        return 2.0 * math.sqrt(self.dimension) / self.epsilon
+
+    @property
+    def cost(self) -> Cost:
+        """Pure epsilon."""
+        return Cost(self.epsilon)
+
+    def _perturb(self, vectors: Array, noise: Noise) -> Array:
+        return noise.add_laplace(vectors * INSIDE, scale=self.scale)
