@@ -17,7 +17,7 @@ from PIL import Image, ImageFilter
 from claims import record
 from process import Finished, run
 from veilkit.key import read_or_create_key
-from veilkit.pipeline.naming import Names
+from veilkit.pipeline.names import Names
 from veilkit.pipeline.protect import protect
 from veilkit.synthetic.people import generate_people
 

@@ -264,7 +264,7 @@ def measure(source: Path, work: Path, method: str, *, workers: int = 2) -> Repor
             refused |= {row["source"]: row["reason"] for row in csv.DictReader(lines) if row["reason"]}
     pseudonym = read_key(key).pseudonym
     paths = listed(source)
-    protected = [path for path in paths if is_whole(release / f"{pseudonym(path)}.png")]
+    protected = [path for path in paths if any(is_whole(release / f"{pseudonym(path)}{end}") for end in SUFFIXES)]
     return Report(
         method,
         len(protected),
@@ -274,6 +274,9 @@ def measure(source: Path, work: Path, method: str, *, workers: int = 2) -> Repor
         ended.megabytes,
         ended.output,
     )
+
+
+SUFFIXES = (".png", ".tif")  # of a picture of several pages
 
 
 def is_whole(file: Path) -> bool:

@@ -21,10 +21,10 @@ from veilkit.datasets.folder import is_image_name
 from veilkit.errors import SealError
 from veilkit.media.reading import sha256
 from veilkit.methods import METHODS
-from veilkit.pipeline.identities import read_identities, write_identity
 from veilkit.pipeline.protect import protect
-from veilkit.pipeline.recover import recover
-from veilkit.pipeline.sealing import unseal
+from veilkit.pipeline.recovery import recover
+from veilkit.pipeline.sealing.age import read_identities, write_identity
+from veilkit.pipeline.sealing.files import unseal
 from veilkit.synthetic.people import generate_people
 
 SEED, FLIPS, WRONG_KEYS, KILLS, PEOPLE, SHOTS = 0, 500, 200, 30, 60, 4

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from veilkit.pipeline.options import RecoverOptions as RecoverOptions
     from veilkit.pipeline.protect import Outcome as Outcome
     from veilkit.pipeline.protect import protect as protect
-    from veilkit.pipeline.recover import recover as recover
-    from veilkit.pipeline.recovery_folders import Recovered as Recovered
+    from veilkit.pipeline.recovery import recover as recover
+    from veilkit.pipeline.recovery.target import Recovered as Recovered
     from veilkit.version import __version__ as __version__
 
 # torch takes seconds to import: names are looked up when they are first used.
@@ -46,7 +46,7 @@ _HOMES = {
     "ProtectOptions": "veilkit.pipeline.options",
     "Protected": "veilkit.methods.in_memory",
     "RecoverOptions": "veilkit.pipeline.options",
-    "Recovered": "veilkit.pipeline.recovery_folders",
+    "Recovered": "veilkit.pipeline.recovery.target",
     "VeilkitError": "veilkit.errors",
     "__version__": "veilkit.version",
     "add_expert": "veilkit.experts.registry",
@@ -54,7 +54,7 @@ _HOMES = {
     "load_method": "veilkit.methods.in_memory",
     "protect": "veilkit.pipeline.protect",
     "read_audit": "veilkit.audit.result",
-    "recover": "veilkit.pipeline.recover",
+    "recover": "veilkit.pipeline.recovery",
     "run_audit": "veilkit.audit.run",
 }
 # Folders of the package whose names are also functions, and those functions.

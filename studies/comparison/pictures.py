@@ -19,7 +19,7 @@ from torch import Tensor
 from studies.shared.figures import sheet
 from studies.shared.study import ROOT
 from veilkit.pipeline.protect import protect
-from veilkit.pipeline.recover import recover
+from veilkit.pipeline.recovery import recover
 from veilkit.synthetic.faces import generate_faces
 from veilkit.synthetic.faces.capture import Ranges
 from veilkit.synthetic.people import generate_people

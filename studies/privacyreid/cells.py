@@ -44,7 +44,7 @@ from veilkit.experts import Embedder, load_expert
 from veilkit.methods.decoder import Decoder, decoder_beside
 from veilkit.methods.privacyreid.method import Kind
 from veilkit.pipeline.protect import protect
-from veilkit.pipeline.recover import recover
+from veilkit.pipeline.recovery import recover
 from veilkit.rng import Randomness
 from veilkit.types import Role
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from studies.shared.figures import sheet
 from studies.shared.study import ROOT
 from veilkit.pipeline.protect import protect
-from veilkit.pipeline.recover import recover
+from veilkit.pipeline.recovery import recover
 from veilkit.synthetic.people import generate_people
 
 PICTURE = ROOT / "docs" / "images" / "privacyreid.png"

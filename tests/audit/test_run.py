@@ -23,7 +23,7 @@ from veilkit.experts.base import ExpertInfo
 from veilkit.experts.builtin import HistogramEmbedder
 from veilkit.methods.decoder import decoder_beside
 from veilkit.pipeline.protect import protect
-from veilkit.pipeline.recover import recover
+from veilkit.pipeline.recovery import recover
 
 
 def audit(originals: Path, protected: Path, **options: object) -> AuditResult:

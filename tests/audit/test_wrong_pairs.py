@@ -16,8 +16,8 @@ from tests.audit.folders import blur, changed, noise, person, plain
 from tests.conftest import random_picture
 from veilkit.audit.alarms.pairs import Related, own_ranks, related, smoothness
 from veilkit.cli import app
+from veilkit.pipeline.ledger_queries import remembered_sources
 from veilkit.pipeline.protect import protect
-from veilkit.pipeline.remembered import remembered_sources
 
 PICTURES = [person(number, 0) for number in range(12)]
 OTHERS = [person(number + 50, 0) for number in range(12)]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from tests.cli.test_commands import veilkit
 from tests.conftest import tree
-from veilkit.pipeline.identities import write_identity
 from veilkit.pipeline.protect import protect
-from veilkit.pipeline.recover import recover
+from veilkit.pipeline.recovery import recover
+from veilkit.pipeline.sealing.age import write_identity
 from veilkit.synthetic.people import generate_people
 
 

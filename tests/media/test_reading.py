@@ -32,7 +32,8 @@ def test_every_format_gives_the_pixels_that_were_stored(form: str) -> None:
     read = decode(encoded(Image.fromarray(stored), form, **options), LIMITS)
     assert read.dtype == np.uint8
     assert read.shape == (33, 17, 3)
-    assert np.abs(read.astype(int) - stored).max() <= (12 if form == "JPEG" else 0)
+    most = {"JPEG": 12, "GIF": 60}.get(form, 0)  # a GIF has 256 colours
+    assert np.abs(read.astype(int) - stored).max() <= most
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
@@ -120,7 +121,7 @@ def test_refusals_say_why() -> None:
     image = Image.fromarray(picture(0, 40, 40))
     whole = encoded(image)
     assert "not a picture" in reason(b"<html>")
-    assert "not a picture" in reason(encoded(image, "GIF"))
+    assert "not a picture" in reason(encoded(image, "PPM"))
     assert "damaged" in reason(whole[: len(whole) // 2])
     assert "too large: 200x100" in reason(encoded(Image.new("L", (200, 100))), SMALL)
     assert "several pages (2)" in reason(encoded(image, "TIFF", save_all=True, append_images=[image]))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from veilkit.errors import DestinationError
-from veilkit.pipeline.access_log import AccessLog
+from veilkit.pipeline.recovery.access_log import AccessLog
 
 
 def test_lines_are_appended_with_time_and_result(tmp_path: Path) -> None:

@@ -20,11 +20,11 @@ from veilkit.audit.inputs.rerun import method_of, wants_model
 from veilkit.audit.verdicts.gaps import check_manifest
 from veilkit.errors import VeilkitError
 from veilkit.media.reading import Limits
-from veilkit.pipeline.identities import write_identity
 from veilkit.pipeline.manifest import MANIFEST, SUMS, known_manifest
 from veilkit.pipeline.pairing import choose_key
 from veilkit.pipeline.protect import protect
-from veilkit.pipeline.recover import recover
+from veilkit.pipeline.recovery import recover
+from veilkit.pipeline.sealing.age import write_identity
 from veilkit.pipeline.synthesis import _kept_labels, is_synthetic
 
 _COUNT = 200

@@ -15,9 +15,9 @@ from tests.methods.anonymisers import tiny_model_file
 from veilkit.errors import CheckpointError, DataError, SealError, UsageError
 from veilkit.media.writing import to_pixels, write_atomically
 from veilkit.methods.decoder import Decoder, decoder_beside
-from veilkit.pipeline import decoding
 from veilkit.pipeline.protect import protect
-from veilkit.pipeline.recover import recover
+from veilkit.pipeline.recovery import decoder as decoding
+from veilkit.pipeline.recovery import recover
 
 MODEL = Path(tiny_model_file())
 DECODER = decoder_beside(MODEL)

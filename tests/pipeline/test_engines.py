@@ -18,7 +18,7 @@ from veilkit.methods.controls import Pixelate
 from veilkit.pipeline.engines import local
 from veilkit.pipeline.ledger import Entry
 from veilkit.pipeline.protect import protect
-from veilkit.pipeline.work import Task
+from veilkit.pipeline.worker import Task
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch, Release
 

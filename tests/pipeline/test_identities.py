@@ -10,8 +10,7 @@ import pyrage
 import pytest
 
 from veilkit.errors import DestinationError, KeyFileError, UsageError
-from veilkit.pipeline.age import Identity
-from veilkit.pipeline.identities import read_identities, read_recipients, write_identity
+from veilkit.pipeline.sealing.age import Identity, read_identities, read_recipients, write_identity
 
 
 def test_an_identity_file_is_like_one_of_age_keygen_and_for_its_owner_alone(tmp_path: Path) -> None:

@@ -20,12 +20,12 @@ from tests.conftest import tree
 from veilkit.errors import DataError, DestinationError, KeyFileError, SealError, UsageError
 from veilkit.key import read_key
 from veilkit.media.writing import write_atomically
-from veilkit.pipeline import recovering
-from veilkit.pipeline.identities import read_identities, write_identity
 from veilkit.pipeline.manifest import SUMS, read_sums
 from veilkit.pipeline.protect import protect
-from veilkit.pipeline.recover import recover
-from veilkit.pipeline.sealing import Binding, seal, unseal
+from veilkit.pipeline.recovery import recover
+from veilkit.pipeline.recovery import sealed as recovering
+from veilkit.pipeline.sealing.age import read_identities, write_identity
+from veilkit.pipeline.sealing.files import Binding, seal, unseal
 from veilkit.rng import Randomness
 
 ODD = "sub folder/déjà vu \U0001f9d1.jpg"

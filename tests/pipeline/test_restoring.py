@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from veilkit.errors import SealError
-from veilkit.pipeline.restoring import check_place, check_together, is_restored
+from veilkit.pipeline.recovery.target import check_place, check_together, is_restored
 
 WHOLE = sha256(b"whole").hexdigest()
 

@@ -14,13 +14,13 @@ from tests.conftest import tree
 from tests.methods.pools import tiny_fro
 from veilkit.errors import DataError, DestinationError, UsageError
 from veilkit.media.writing import write_atomically
-from veilkit.pipeline import sealed as sealed_module
-from veilkit.pipeline import work
-from veilkit.pipeline.age import Identity
+from veilkit.pipeline import worker
 from veilkit.pipeline.ledger import Ledger
 from veilkit.pipeline.manifest import SUMS, read_manifest, read_sums
 from veilkit.pipeline.protect import protect
-from veilkit.pipeline.sealing import Unsealed, unseal
+from veilkit.pipeline.sealing.age import Identity
+from veilkit.pipeline.sealing.files import Unsealed, unseal
+from veilkit.pipeline.sealing.files import folder as sealed_module
 
 ONE, TWO = Identity.generate(), Identity.generate()
 
@@ -202,13 +202,13 @@ def test_an_original_that_changes_meanwhile_is_not_sealed_with_another_ones_pict
 ) -> None:
     reads = 0
 
-    def changing(file: Path, limits: work.Limits) -> bytes:
+    def changing(file: Path, limits: worker.Limits) -> bytes:
         nonlocal reads
         reads += 1
         return sealed_reads(file, limits) + (b"more" if reads == 2 else b"")
 
-    sealed_reads = work.read_bytes
-    monkeypatch.setattr(work, "read_bytes", changing)
+    sealed_reads = worker.read_bytes
+    monkeypatch.setattr(worker, "read_bytes", changing)
     outcome = protect(source, tmp_path / "r", "noise", seal_to=[ONE.recipient])
     assert dict(outcome.refused) == {"it changed while it was being protected": 1}
     assert len(opened(tmp_path / "r")) == len(list((tmp_path / "r").glob("*.png"))) == 5

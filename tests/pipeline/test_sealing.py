@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from veilkit.errors import SealError
-from veilkit.pipeline.age import Identity, encrypt
-from veilkit.pipeline.sealing import MAGIC, Binding, check_path, seal, unseal
+from veilkit.pipeline.sealing.age import Identity, encrypt
+from veilkit.pipeline.sealing.files import MAGIC, Binding, check_path, seal, unseal
 from veilkit.rng import Randomness
 
 IDENTITY = Identity.generate()

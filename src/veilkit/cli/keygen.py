@@ -15,7 +15,7 @@ def keygen(out: Out) -> None:
 
     The recipient is for `veilkit protect --seal-to`; the identity, for `veilkit recover --identity`.
     """
-    from veilkit.pipeline.identities import write_identity
+    from veilkit.pipeline.sealing.age import write_identity
 
     typer.echo(write_identity(out))
     typer.echo(f"The secret key is {out}. Keep a copy in another place: without it what is sealed is lost.", err=True)

@@ -17,7 +17,7 @@ def recover(given: dict[str, Any]) -> None:
     All are checked before the first is written: where one is missing, altered or not of its picture, none is. The
     same command goes on after a stop.
     """
-    from veilkit.pipeline.recover import restore
+    from veilkit.pipeline.recovery import restore
 
     options = RecoverOptions(**given)
     done = restore(options)

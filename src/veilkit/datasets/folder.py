@@ -12,7 +12,10 @@ from veilkit.datasets.labels import labeller
 from veilkit.errors import DataError
 from veilkit.types import Record, Split
 
-IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".tif", ".tiff"})
+IMAGE_SUFFIXES = frozenset(
+    {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".webp", ".bmp", ".tif", ".tiff", ".gif", ".avif", ".avifs"}
+    | {".heic", ".heif", ".hif", ".heics", ".heifs", ".dcm", ".dicom"}
+)
 
 
 class Kind(Enum):

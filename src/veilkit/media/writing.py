@@ -16,6 +16,7 @@ from PIL import Image
 from torch import Tensor
 
 from veilkit.errors import DestinationError
+from veilkit.media.reading import Frames
 
 Format: TypeAlias = Literal["png", "jpeg"]
 SUFFIX: dict[Format, str] = {"png": ".png", "jpeg": ".jpg"}
@@ -41,6 +42,18 @@ def encode(pixels: NDArray[np.uint8], image_format: Format, *, compressed: bool 
         image.save(buffer, "PNG", **({} if compressed else {"compress_level": 0}))
     else:
         image.save(buffer, "JPEG", quality=_JPEG_QUALITY, subsampling=0)
+    return buffer.getvalue()
+
+
+def encode_frames(frames: Frames, image_format: Format | Literal["tiff"]) -> bytes:
+    """One file of several pictures: an animated PNG, or a TIFF of as many pages. Without metadata, as `encode`."""
+    first, *rest = (Image.fromarray(pixels) for pixels in frames.pictures)
+    buffer = io.BytesIO()
+    if image_format == "tiff":
+        first.save(buffer, "TIFF", save_all=True, append_images=rest, compression="tiff_adobe_deflate")
+    else:
+        durations = list(frames.durations or ())
+        first.save(buffer, "PNG", save_all=True, append_images=rest, duration=durations, loop=frames.loop)
     return buffer.getvalue()
 
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from veilkit.datasets.folder import Kind, survey, walk
+from veilkit.datasets.folder import Kind
 from veilkit.datasets.labels import labeller
 from veilkit.errors import DataError
 from veilkit.key import Key
+from veilkit.media.reading import has_pages
 from veilkit.media.writing import SUFFIX
 from veilkit.methods import Synthesiser, bind
-from veilkit.pipeline.foreign import why_refused
+from veilkit.pipeline.formats import why_refused
 from veilkit.pipeline.ledger import NEVER_WRITTEN, Entry, Ledger
-from veilkit.pipeline.naming import kept_names, pseudonyms
+from veilkit.pipeline.names import PAGES, Names, folder_pseudonyms, kept_names, pseudonyms
 from veilkit.pipeline.places import Places
 from veilkit.pipeline.release import Wanted
-from veilkit.pipeline.sealed import check_sealed_name
+from veilkit.pipeline.sealing.folder import check_sealed_name
 from veilkit.pipeline.synthesis import count_people, planned
 
 
@@ -28,14 +29,13 @@ def enrol(wanted: Wanted, places: Places, ledger: Ledger, secret: Key) -> int:
 
 
 def _enrol_source(wanted: Wanted, places: Places, ledger: Ledger, secret: Key) -> int:
-    label, suffix, passed_over = labeller(wanted.labels, places.source), SUFFIX[wanted.image_format], 0
-    pictures = (path for path, is_image in walk(places.source) if is_image)
-    name = pseudonyms(secret, suffix) if wanted.names == "pseudonyms" else kept_names(pictures, suffix)
+    label, passed_over = labeller(wanted.labels, places.source), 0
+    name = release_names(wanted.names, places, secret, SUFFIX[wanted.image_format])
     check = check_sealed_name if wanted.recipients else str
 
     def entries() -> Iterator[Entry]:
         nonlocal passed_over
-        for path, kind in survey(places.source):
+        for path, kind in places.survey():
             if kind is Kind.picture:
                 yield Entry(path, check(name(path)), *label(path))
             elif why_refused(places.source, path):  # a worker will say so, in its turn
@@ -49,8 +49,19 @@ def _enrol_source(wanted: Wanted, places: Places, ledger: Ledger, secret: Key) -
     return passed_over
 
 
+def release_names(names: Names, places: Places, secret: Key, suffix: str) -> Callable[[str], str]:
+    """The name in the release of each picture of the source, which may be a TIFF of several pages."""
+
+    def suffix_of(path: str) -> str:
+        return PAGES if has_pages(places.source / path) else suffix
+
+    if names == "kept":
+        return kept_names((path for path, kind in places.survey() if kind is Kind.picture), suffix_of)
+    return (pseudonyms if names == "pseudonyms" else folder_pseudonyms)(secret, suffix_of)
+
+
 def _enrol_synthetic(method: Synthesiser[Any], wanted: Wanted, places: Places, ledger: Ledger, secret: Key) -> int:
-    counts, unknown, others = count_people(places.source, wanted.labels)
+    counts, unknown, others = count_people(places, wanted.labels)
     if not counts:
         raise DataError(
             f"{method.name} makes pictures of people, but nobody is labelled below {places.source}: "

@@ -18,7 +18,7 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 
 from veilkit.csv_cells import safe_cell
 from veilkit.errors import DestinationError
-from veilkit.pipeline.naming import Names, name_fault
+from veilkit.pipeline.names import Names, name_fault
 from veilkit.secret_file import check_private
 
 State: TypeAlias = Literal["waiting", "done", "refused"]
@@ -201,7 +201,8 @@ class Ledger:
                 return
 
     def _names(self) -> Names:
-        return "pseudonyms" if self.about().get("names") == "pseudonyms" else "kept"
+        noted = self.about().get("names")
+        return "pseudonyms" if noted == "pseudonyms" else "folders" if noted == "folders" else "kept"
 
     def _entry(self, row: tuple[Any, ...], names: Names) -> Entry:
         """A row as an entry; whoever altered the file must not choose where pictures are written."""

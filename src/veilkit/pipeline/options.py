@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from pathlib import Path
@@ -21,6 +22,15 @@ _MEGABYTE = 2**20
 LABELS = "auto, none, folder, market, pattern:REGEX or csv:FILE"
 
 
+def source_of(word: str) -> str | tuple[str, ...]:
+    """The source that a word of the command line names: `-` stands for the paths on standard input."""
+    if word != "-":
+        return word
+    data = sys.stdin.buffer.read()
+    lines = data.split(b"\0" if b"\0" in data else b"\n")  # find -print0, for names with newlines
+    return tuple(os.fsdecode(line) for line in lines if line)
+
+
 @dataclass(frozen=True)
 class ProtectOptions(Options):
     """One run of `protect`.
@@ -29,9 +39,10 @@ class ProtectOptions(Options):
     own.
     """
 
-    source: str | Path = option(
-        MISSING, "Folder of pictures, nested as it likes; never changed.", kind=Path, positional=True, metavar="SRC"
-    )
+    source: str | Path | Sequence[str | Path] = option(
+        MISSING, "Folder of pictures, nested as it likes; one file, a quoted pattern, or - for paths from standard "
+        "input, one a line. Never changed.", positional=True, metavar="SRC", read=source_of,
+    )  # fmt: skip
     destination: str | Path = option(
         MISSING, "Folder for the release: new, empty, or to resume.", kind=Path, positional=True, metavar="DST"
     )
@@ -47,10 +58,10 @@ class ProtectOptions(Options):
     workers: int = option(
         0, "Worker processes; 0 works in this one.", kind=int, least=-1, unasked=-1, shown="one per core"
     )
-    names: Literal["pseudonyms", "keep", "kept"] = option(
+    names: Literal["pseudonyms", "folders", "keep", "kept"] = option(
         "pseudonyms",
-        "Names in the release: keyed pseudonyms, or the pictures' own.",
-        choices=("pseudonyms", "keep"),
+        "Names in the release: keyed pseudonyms, the same in folders under pseudonyms, or the pictures' own.",
+        choices=("pseudonyms", "folders", "keep"),
         also=("kept",),
     )
     labels: str = option("auto", f"Who is in a picture: {LABELS}.")
@@ -83,16 +94,16 @@ class ProtectOptions(Options):
         from veilkit.datasets.labels import labeller
         from veilkit.pipeline.places import find_places
 
-        find_places(Path(self.source), Path(self.destination), self.key, self.seed, sealing=bool(self.seal_to))
+        places = find_places(self.source, Path(self.destination), self.key, self.seed, sealing=bool(self.seal_to))
         self._check_method()
         super().check()
-        labeller(self.labels, Path(self.source))
+        labeller(self.labels, places.source)
         if self.image_format != "png" and self.pad_files:
             raise UsageError("only PNG files can be made alike in size: leave that out, or choose png")
         if self.size is not None or self.stretch:
             _ = self.shape
         if self.seal_to:
-            from veilkit.pipeline.identities import read_recipients
+            from veilkit.pipeline.sealing.age import read_recipients
 
             if isinstance(self.seal_to, str | Path):
                 raise UsageError("seal_to is a list of recipients or files: give [recipient], not one alone")
@@ -119,7 +130,7 @@ class ProtectOptions(Options):
     @property
     def kept_names(self) -> bool:
         """Whether pictures keep their own names."""
-        return self.names != "pseudonyms"
+        return self.names in ("keep", "kept")
 
     @property
     def limits(self) -> Limits:

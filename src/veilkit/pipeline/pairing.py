@@ -103,7 +103,7 @@ def choose_key(
         chosen = Key.from_seed(seed)
     elif manifest is not None and manifest.seed is not None:
         chosen = Key.from_seed(manifest.seed)
-    elif manifest is not None and manifest.names == "pseudonyms" and beside.is_file():
+    elif manifest is not None and manifest.names != "kept" and beside.is_file():
         chosen = read_key(beside)
     else:
         chosen = None

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from veilkit.datasets.folder import check_folder
+from veilkit.datasets.folder import Kind
 from veilkit.errors import UsageError
-from veilkit.pipeline.paths import SCRATCH
+from veilkit.pipeline.names import SCRATCH
+from veilkit.pipeline.sources import Source
 
 if TYPE_CHECKING:
     from veilkit.key import Key
@@ -17,13 +18,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where a run reads and writes."""
+    """Where a run reads and writes. files: below `source`, where not all of it is meant (see `Source`)."""
 
     source: Path
     destination: Path
     private: Path
     sealed: Path
     key_file: Path | None
+    files: tuple[str, ...] | None = None
+
+    def survey(self) -> Iterator[tuple[str, Kind]]:
+        """Everything that is to be read: its path below the source, and what it is."""
+        return Source(self.source, self.files).survey()
 
     @property
     def scratch(self) -> Path:
@@ -47,15 +53,24 @@ def sealed_beside(destination: Path) -> Path:
 
 
 def find_places(
-    source: Path, destination: Path, key: str | Path | None, seed: int | None, *, sealing: bool
+    named: str | Path | Sequence[str | Path],
+    destination: Path,
+    key: str | Path | None,
+    seed: int | None,
+    *,
+    sealing: bool,
 ) -> Places:
     """The places of a run, or an error where one would lie inside another that must not hold it.
 
     Links are followed first, so that none hides where something really is.
     """
-    check_folder(source)
-    source, destination = _real(source), _real(destination)
-    if lies_in(destination, source) or lies_in(source, destination):
+    given = Source.of(named)
+    source, destination = _real(given.root), _real(destination)
+    # Of single files it matters where each lies; what else their folder holds is not read.
+    sources = [source] if given.files is None else sorted({_real((source / path).parent) for path in given.files})
+    if any(lies_in(each, destination) for each in sources):
+        raise UsageError(f"source and destination must lie apart, but got {source} and {destination}")
+    if given.files is None and lies_in(destination, source):
         raise UsageError(f"source and destination must lie apart, but got {source} and {destination}")
     if key is not None and seed is not None:
         raise UsageError("give a key or a seed, not both")
@@ -63,16 +78,18 @@ def find_places(
     key_file = None if seed is not None else _real(Path(key)) if key is not None else beside / "key"
     private = beside if key is None or key_file is None else key_file.parent
     sealed = _real(sealed_beside(destination))
-    apart = ((sealed, source), (source, sealed), (destination, sealed), (sealed, destination))
+    whole = [source] if given.files is None else []
+    apart = [(sealed, each) for each in (*whole, destination)] + [(each, sealed) for each in (*sources, destination)]
     if sealing and any(lies_in(*pair) for pair in apart):
         raise UsageError(f"sealed originals go to {sealed}, which must lie apart from source and destination")
-    for folder in (source, destination, *([sealed] if sealing else [])):
+    for folder in (*whole, destination, *([sealed] if sealing else [])):
         for secret in (private, *_folders_of(key, key_file)):
             if lies_in(secret, folder):
                 raise UsageError(f"key and ledger must be kept apart from the pictures, but {secret} is in {folder}")
+    for folder in (*sources, destination, *([sealed] if sealing else [])):
         if key is None and lies_in(folder, private):
             raise UsageError(f"key and ledger must be kept apart from the pictures, but {folder} is in {private}")
-    return Places(source, destination, private, sealed, key_file)
+    return Places(source, destination, private, sealed, key_file, given.files)
 
 
 def _folders_of(key: str | Path | None, key_file: Path | None) -> Iterator[Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,12 +21,11 @@ from veilkit.media.writing import Format, write_atomically
 from veilkit.methods import Method, Synthesiser
 from veilkit.pipeline.ledger import Ledger
 from veilkit.pipeline.manifest import MANIFEST, SUMS, Manifest, read_manifest, write_sums
-from veilkit.pipeline.naming import Names
+from veilkit.pipeline.names import SCRATCH, Names
 from veilkit.pipeline.places import Places
 from veilkit.pipeline.release_lock import clear_scratch, release_lock
-from veilkit.pipeline.sealed import check_sealed
+from veilkit.pipeline.sealing.folder import check_sealed
 from veilkit.pipeline.synthesis import write_soft_labels
-from veilkit.pipeline.unlisted import refuse_unlisted
 from veilkit.version import __version__
 
 
@@ -183,3 +182,48 @@ def close_release(wanted: Wanted, places: Places, ledger: Ledger, secret: Key) -
         os.sync()  # a power cut must not leave a manifest over pictures that the disk does not have yet
         write_atomically(places.destination / MANIFEST, manifest.text().encode(), places.scratch, durable=True)
         clear_scratch(places.scratch)
+
+
+_NAMED = 3  # files that an error names
+
+
+def refuse_unlisted(release: Path, belongs: Callable[[str], bool], *, finished: bool) -> None:
+    """Raise where the folder holds anything but regular files that belong to the release, and their folders.
+
+    finished: no picture is still to come, so that no folder may be empty either.
+    """
+    named: list[str] = []
+    count = 0
+    for path, is_file in _contents(release):
+        if not (belongs(path) if is_file else path.endswith("/") and not finished):
+            count += 1
+            if len(named) < _NAMED:
+                named.append(repr(path))
+    if not count:
+        return
+    more = f" and {count - len(named)} more" if count > len(named) else ""
+    raise DestinationError(
+        f"{release} holds files that are not of this release: {', '.join(named)}{more}. Move them away and run the "
+        "same command again, or choose a new or empty folder"
+    )
+
+
+def _contents(release: Path) -> Iterator[tuple[str, bool]]:
+    """Everything below a release but its scratch folder: relative path, and whether it is a regular file.
+
+    Links are not followed. Folders count only where they are empty.
+    """
+    waiting = [""]
+    while waiting:
+        prefix = waiting.pop()
+        with os.scandir(release / prefix) as entries:
+            found = list(entries)
+        if prefix and not found:
+            yield prefix, False
+        for entry in found:
+            path = prefix + entry.name
+            if entry.is_dir(follow_symlinks=False):
+                if path != SCRATCH:
+                    waiting.append(f"{path}/")
+            else:
+                yield path, entry.is_file(follow_symlinks=False)

@@ -18,14 +18,14 @@ from veilkit.pipeline.engines.local import LocalEngine
 from veilkit.pipeline.enrolment import enrol
 from veilkit.pipeline.ledger import Entry, Ledger
 from veilkit.pipeline.manifest import MANIFEST
-from veilkit.pipeline.naming import Names
+from veilkit.pipeline.names import Names
 from veilkit.pipeline.options import ProtectOptions
 from veilkit.pipeline.places import Places, find_places
 from veilkit.pipeline.protect import Outcome
 from veilkit.pipeline.release import Wanted, close_release, open_release
-from veilkit.pipeline.sealed import close_sealed, open_sealed, recipients_for
+from veilkit.pipeline.sealing.folder import close_sealed, open_sealed, recipients_for
 from veilkit.pipeline.synthesis import grouped_tasks
-from veilkit.pipeline.work import Job, Task, item_name
+from veilkit.pipeline.worker import Job, Task, item_name
 from veilkit.progress import Progress
 
 
@@ -35,11 +35,11 @@ def run_protect(options: ProtectOptions) -> Outcome:
     chosen.check()
     recipients = recipients_for(chosen, options.seal_to)
     places = find_places(
-        Path(options.source), Path(options.destination), options.key, options.seed, sealing=bool(recipients)
+        options.source, Path(options.destination), options.key, options.seed, sealing=bool(recipients)
     )
     shape = _shape(options.shape, chosen)
     secret, new_key = _secret(places, options.seed)
-    names: Names = "kept" if options.kept_names else "pseudonyms"
+    names: Names = "kept" if options.kept_names else "folders" if options.names == "folders" else "pseudonyms"
     wanted = Wanted(chosen, options.image_format, names, options.labels, recipients, shape)
     try:
         with Ledger(places.ledger_file(secret)) as ledger, open_release(wanted, places, ledger, secret):

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from veilkit.datasets.folder import walk
+from veilkit.datasets.folder import Kind
 from veilkit.datasets.labels import labeller
 from veilkit.datasets.soft_labels import SOFT_LABELS, SoftLabels
 from veilkit.datasets.views import MOVES, Views, views_logits
@@ -22,20 +22,21 @@ from veilkit.media.reading import Limits, decode, read_bytes, sha256
 from veilkit.media.writing import write_atomically
 from veilkit.methods import METHODS, Synthesiser
 from veilkit.pipeline.ledger import Entry, Ledger
-from veilkit.pipeline.listing import read_listing
-from veilkit.pipeline.manifest import SUMS, Manifest
-from veilkit.pipeline.naming import RESERVED, Names
-from veilkit.pipeline.work import Task
+from veilkit.pipeline.manifest import SUMS, Manifest, read_listing
+from veilkit.pipeline.names import RESERVED, Names
+from veilkit.pipeline.places import Places
+from veilkit.pipeline.worker import Task
 from veilkit.progress import Progress
 from veilkit.rng import Randomness
 
 _BATCH = 256
 
 
-def count_people(source: Path, labels: str) -> tuple[Counter[str], int, int]:
+def count_people(places: Places, labels: str) -> tuple[Counter[str], int, int]:
     """Originals of each person; how many show nobody known, and how many files are no pictures."""
-    label, counts, unknown, others = labeller(labels, source), Counter[str](), 0, 0
-    for path, is_image in walk(source):
+    label, counts, unknown, others = labeller(labels, places.source), Counter[str](), 0, 0
+    for path, kind in places.survey():
+        is_image = kind is Kind.picture
         identity = label(path)[0] if is_image else None
         if not is_image:
             others += 1

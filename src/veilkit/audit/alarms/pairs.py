@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from veilkit.audit.inputs.subject import Subject
 from veilkit.audit.result import Alarm, AuditResult
 from veilkit.methods import METHODS, Calibrates, Learns, Mixes, Synthesiser
+from veilkit.pipeline.ledger_queries import remembered_sources
 from veilkit.pipeline.manifest import Manifest
-from veilkit.pipeline.remembered import remembered_sources
 from veilkit.pipeline.synthesis import is_synthetic
 from veilkit.text import counted
 

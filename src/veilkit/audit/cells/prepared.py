@@ -39,8 +39,8 @@ from veilkit.errors import UsageError
 from veilkit.experts import Embedder
 from veilkit.methods.base import InjectsIdentity, Method
 from veilkit.methods.decoder import Decoder
-from veilkit.pipeline.decoding import decoder_for
-from veilkit.pipeline.recovery_folders import finished_manifest
+from veilkit.pipeline.recovery.decoder import decoder_for
+from veilkit.pipeline.recovery.target import finished_manifest
 from veilkit.pipeline.synthesis import is_synthetic
 from veilkit.rng import Randomness
 from veilkit.types import Evidence, Reason, ReasonCode

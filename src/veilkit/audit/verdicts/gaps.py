@@ -15,8 +15,7 @@ from veilkit.audit.verdicts.remedies import wants_budget
 from veilkit.datasets.folder import load_folder
 from veilkit.errors import DataError
 from veilkit.media.reading import sha256
-from veilkit.pipeline.listing import read_listing
-from veilkit.pipeline.manifest import SUMS
+from veilkit.pipeline.manifest import SUMS, read_listing
 from veilkit.text import counted
 from veilkit.types import Evidence, ReasonCode
 

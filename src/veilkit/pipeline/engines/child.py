@@ -16,9 +16,9 @@ from multiprocessing.connection import Connection
 import torch
 
 from veilkit.errors import UsageError, VeilkitError
-from veilkit.pipeline.bounds import bound_memory, processor_seconds
+from veilkit.pipeline.engines.bounds import bound_memory, processor_seconds
 from veilkit.pipeline.engines.forkserver import Socket, serve
-from veilkit.pipeline.work import Worker
+from veilkit.pipeline.worker import Worker
 
 
 def work(connection: Socket) -> None:

@@ -19,10 +19,10 @@ from typing import Self, TypeAlias
 import torch
 
 from veilkit.errors import WorkerError
-from veilkit.pipeline.bounds import OUT_OF_TIME
+from veilkit.pipeline.engines.bounds import OUT_OF_TIME
 from veilkit.pipeline.engines.forkserver import ForkServer, take
 from veilkit.pipeline.ledger import Entry
-from veilkit.pipeline.work import Job, Task, Worker, refused_entry
+from veilkit.pipeline.worker import Job, Task, Worker, refused_entry
 
 Handler: TypeAlias = Callable[[tuple[Entry, ...]], None]
 _AHEAD = 2  # tasks that a worker holds, so that it never waits for the next

@@ -16,22 +16,19 @@ _CONVERT = "convert it to PNG or JPEG first"
 _FRAMES = "take single pictures out of it first"
 _STEPS = {
     "a video": _FRAMES,
-    "an animation or a GIF": _CONVERT,
     "a raw picture of a camera": "develop it to PNG or JPEG first",
     "a drawing of shapes": "draw it as PNG first",
     "a PDF with pictures": "take its pictures out as PNG or JPEG first",
 }
 _NAMES = {
-    "a HEIC or AVIF picture": "heic heif heics heifs hif avif avifs",
     "a JPEG 2000, JPEG XL or JPEG XR picture": "jp2 j2k jpf jpx jpm jpc j2c jxl jxr wdp hdp",
-    "an animation or a GIF": "gif apng mng flif",
+    "an animation": "mng flif",
     "a raw picture of a camera": (
         "3fr ari arw bay cap cr2 cr3 crw dcr dcs dng erf fff gpr iiq k25 kdc mef mos mrw nef nrw orf pef ptx pxn raf "
         "raw rw2 rwl sr2 srf srw x3f"
     ),
     "a picture of a drawing program": "psd psb xcf kra clip procreate afphoto ora",
     "a drawing of shapes": "svg svgz eps ai wmf emf cdr",
-    "a medical picture": "dcm dicom",
     "a picture": (
         "ico icns cur tga dds exr hdr pcx ppm pgm pbm pnm pam pfm sgi qoi bpg xbm xpm ras djvu djv fits dib mpo"
     ),
@@ -49,12 +46,13 @@ _MAGIC: tuple[tuple[str, str], ...] = (
     ("a WebP picture whose name does not say so", r"RIFF.{4}WEBP"),
     ("a BMP picture whose name does not say so", r"BM.{4}\0\0\0\0.{4}[\x0c\x28\x34\x38\x40\x6c\x7c]\0\0\0"),
     ("a TIFF or raw picture whose name does not say so", r"II[*+]\0|MM\0[*+]|IIU\0|IIR[OS]"),
-    ("an animation or a GIF", r"GIF8[79]a|\x8aMNG"),
+    ("a GIF whose name does not say so", r"GIF8[79]a"),
+    ("an animation", r"\x8aMNG"),
     ("a raw picture of a camera", r".{4}ftypcrx |FUJIFILMCCD-RAW|\0MRM|FOVb"),
     ("a JPEG 2000, JPEG XL or JPEG XR picture", r"\0\0\0\x0c(jP  |JXL )|\xff\x4f\xff\x51|\xff\x0a|II\xbc"),
     ("a picture of a drawing program", r"8BPS|gimp xcf"),
     ("a drawing of shapes", r"\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*|<!DOCTYPE svg.*?>\s*)*<svg|%!PS-Adobe-\S+ EPSF"),
-    ("a medical picture", r".{128}DICM"),
+    ("a DICOM picture whose name does not say so (.dcm)", r".{128}DICM"),
     ("a picture", r"qoif|BPG\xfb|v/1\x01|#\?RADIANCE|DDS |icns|P[1-7]\s+(#[^\n]*\n)*\d+\s+\d+\s|AT&TFORM"),
     ("a video", r"RIFF.{4}AVI |\x1aE\xdf\xa3|\0\0\x01[\xb3\xba]|FLV\x01|0&\xb2u\x8ef\xcf\x11|.{4}(moov|mdat|wide)"),
     ("a video", r"OggS.{24,60}theora|\.RMF|YUV4MPEG2|\x06\x0e\x2b\x34\x02\x05\x01\x01\x0d\x01\x02|G.{187}G.{187}G"),
@@ -81,7 +79,7 @@ def why_refused(root: Path, path: str) -> str | None:
     kind = foreign_kind(path, _head(file)) or ("a PDF with pictures" if _pdf_with_pictures(file) else None)
     if kind is None:
         return None
-    step = "give it the suffix of its format" if kind.endswith("does not say so") else _STEPS.get(kind, _CONVERT)
+    step = "give it the suffix of its format" if "does not say so" in kind else _STEPS.get(kind, _CONVERT)
     return f"{kind}, which is not read: {step}"
 
 
@@ -89,7 +87,7 @@ def _by_brand(head: bytes) -> str | None:
     """What a file of the ISO family is: HEIC and AVIF pictures, raw pictures and most videos share it."""
     if head[4:8] != b"ftyp" or head[8:12] in (*_SOUND, b"crx "):
         return None
-    return "a HEIC or AVIF picture" if head[8:12] in _STILL else "a video"
+    return "a HEIC or AVIF picture whose name does not say so" if head[8:12] in _STILL else "a video"
 
 
 def _open(file: Path) -> int | None:

@@ -9,7 +9,7 @@ from veilkit.options import takes
 from veilkit.pipeline.options import RecoverOptions
 
 if TYPE_CHECKING:
-    from veilkit.pipeline.recovery_folders import Recovered
+    from veilkit.pipeline.recovery.target import Recovered
 
 
 @takes(RecoverOptions)
@@ -29,6 +29,6 @@ def recover(protected: str | Path, destination: str | Path, **options: Any) -> R
 def restore(options: RecoverOptions) -> Recovered:
     """What `recover` does, for options as one object."""
     options.check()
-    from veilkit.pipeline.recovering import run_recover
+    from veilkit.pipeline.recovery.sealed import run_recover
 
     return run_recover(options)

@@ -14,17 +14,19 @@ from veilkit.errors import CheckpointError, DataError, DestinationError, Refused
 from veilkit.media.reading import Limits, decode, read_bytes, sha256
 from veilkit.media.writing import encode, to_pixels, write_atomically
 from veilkit.methods.decoder import Decoder
-from veilkit.pipeline.access_log import AccessLog
 from veilkit.pipeline.manifest import Manifest
-from veilkit.pipeline.recovery_folders import (
+from veilkit.pipeline.recovery.access_log import AccessLog
+from veilkit.pipeline.recovery.target import (
     SCRATCH,
     Recovered,
+    check_place,
     check_places,
+    check_together,
     finished_manifest,
+    is_restored,
     scratch_folder,
     wanted_pictures,
 )
-from veilkit.pipeline.restoring import check_place, check_together, is_restored
 from veilkit.progress import Progress
 
 _LIMITS = Limits()

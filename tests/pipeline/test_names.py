@@ -13,32 +13,32 @@ from PIL import Image
 from pictures import picture
 from veilkit.errors import DataError
 from veilkit.key import Key
-from veilkit.pipeline.naming import kept_names, pseudonyms
+from veilkit.pipeline.names import kept_names, pseudonyms
 from veilkit.pipeline.protect import protect
 
 
 def test_pseudonyms_depend_on_path_and_key_only() -> None:
-    one, other = pseudonyms(Key.from_seed(1), ".png"), pseudonyms(Key.from_seed(2), ".png")
+    one, other = pseudonyms(Key.from_seed(1), lambda _: ".png"), pseudonyms(Key.from_seed(2), ".png")
     assert one("a/b.jpg") == one("a/b.jpg")
     assert len({one("a/b.jpg"), one("a/c.jpg"), one("b.jpg"), one("a/b.png"), other("a/b.jpg")}) == 5
-    assert one("a/b.jpg").removesuffix(".png").isalnum()
+    assert one("a/b.jpg").removesuffix(lambda _: ".png").isalnum()
     assert len(one("\udcff.jpg")) == len(one("a" * 200)) == 30
 
 
 def test_kept_names_change_the_suffix() -> None:
-    name = kept_names(["a/x.y.jpg", "a/z.PNG", "b"], ".png")
+    name = kept_names(["a/x.y.jpg", "a/z.PNG", "b"], lambda _: ".png")
     assert name("a/x.y.jpg") == "a/x.y.png"
     assert name("a/z.PNG") == "a/z.png"
 
 
 def test_pictures_that_share_a_stem_keep_both_suffixes() -> None:
-    name = kept_names(["a.jpg", "a.bmp", "b.jpg"], ".png")
+    name = kept_names(["a.jpg", "a.bmp", "b.jpg"], lambda _: ".png")
     assert [name("a.jpg"), name("a.bmp"), name("b.jpg")] == ["a.jpg.png", "a.bmp.png", "b.png"]
 
 
 def test_a_picture_beside_a_folder_of_its_new_name_keeps_both_suffixes() -> None:
     paths = ["a.jpg", "a.png/x.jpg", "d/b.bmp", "d/b.png/e.png/y.jpg", "d/e.jpg"]
-    name = kept_names(paths, ".png")
+    name = kept_names(paths, lambda _: ".png")
     wanted = ["a.jpg.png", "a.png/x.png", "d/b.bmp.png", "d/b.png/e.png/y.png", "d/e.png"]
     assert [name(path) for path in paths] == wanted
 
@@ -47,7 +47,7 @@ def test_a_picture_beside_a_folder_of_its_new_name_keeps_both_suffixes() -> None
 def test_a_picture_whose_names_are_both_taken_is_refused(other: str) -> None:
     paths = ["a.jpg", other, "a.jpg.png/y.jpg"]
     with pytest.raises(DataError, match=r"names are both taken.*or use pseudonyms"):
-        kept_names(paths, ".png")("a.jpg")
+        kept_names(paths, lambda _: ".png")("a.jpg")
 
 
 def test_a_release_with_such_a_folder_is_written(tmp_path: Path) -> None:
@@ -69,22 +69,22 @@ _STEMS = st.sampled_from(["a", "b", "a.jpg", "a.png", "a.bmp", "a.jpg.png", "d/a
 @given(st.sets(st.builds(str.__add__, _STEMS, st.sampled_from([".jpg", ".png", ".bmp", ".png.png"]))))
 def test_no_two_kept_names_are_the_same_in_any_order(paths: set[str]) -> None:
     assume(not any(path.startswith(f"{other}/") for path in paths for other in paths))  # no disk holds such a tree
-    names = {path: kept_names(sorted(paths), ".png")(path) for path in paths}
+    names = {path: kept_names(sorted(paths), lambda _: ".png")(path) for path in paths}
     assert len(set(names.values())) == len(paths)
     assert not any(name.startswith(f"{other}/") for name in names.values() for other in names.values())
-    assert names == {path: kept_names(sorted(paths, reverse=True), ".png")(path) for path in paths}
+    assert names == {path: kept_names(sorted(paths, reverse=True), lambda _: ".png")(path) for path in paths}
 
 
 @pytest.mark.parametrize("folder", [".veilkit", "manifest.json", "SHA256SUMS"])
 def test_folders_that_the_release_needs_for_itself_are_refused(folder: str) -> None:
     path = f"{folder}/a.jpg"
     with pytest.raises(DataError, match="rename it, or use pseudonyms"):
-        kept_names([path], ".png")(path)
-    assert kept_names([f"x/{path}"], ".png")(f"x/{path}") == f"x/{folder}/a.png"
+        kept_names([path], lambda _: ".png")(path)
+    assert kept_names([f"x/{path}"], lambda _: ".png")(f"x/{path}") == f"x/{folder}/a.png"
 
 
 def test_a_name_that_grows_too_long_is_refused_before_any_work() -> None:
     paths = [stem + suffix for stem, suffix in itertools.product(["x" * 250], [".jpg", ".bmp"])]
     with pytest.raises(DataError, match="too long"):
-        kept_names(paths, ".png")(paths[0])
-    assert len(kept_names(paths[:1], ".png")(paths[0])) == 254
+        kept_names(paths, lambda _: ".png")(paths[0])
+    assert len(kept_names(paths[:1], lambda _: ".png")(paths[0])) == 254

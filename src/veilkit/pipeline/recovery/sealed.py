@@ -13,23 +13,24 @@ from veilkit.errors import DataError, DestinationError, KeyFileError, RefusedIma
 from veilkit.key import Key, read_key
 from veilkit.media.reading import Limits, read_bytes, sha256
 from veilkit.media.writing import write_atomically
-from veilkit.pipeline.access_log import AccessLog
-from veilkit.pipeline.age import Identity
-from veilkit.pipeline.identities import read_identities
 from veilkit.pipeline.manifest import Manifest
 from veilkit.pipeline.options import RecoverOptions
 from veilkit.pipeline.places import sealed_beside
-from veilkit.pipeline.recovery_folders import (
+from veilkit.pipeline.recovery.access_log import AccessLog
+from veilkit.pipeline.recovery.target import (
     SCRATCH,
     Recovered,
+    check_place,
     check_places,
     check_sealed_listing,
+    check_together,
     finished_manifest,
+    is_restored,
     scratch_folder,
     wanted_pictures,
 )
-from veilkit.pipeline.restoring import check_place, check_together, is_restored
-from veilkit.pipeline.sealing import SEALED_SUFFIX, Unsealed, check_path, unseal
+from veilkit.pipeline.sealing.age import Identity, read_identities
+from veilkit.pipeline.sealing.files import SEALED_SUFFIX, Unsealed, check_path, unseal
 from veilkit.progress import Progress
 
 _TOLD = 3  # pictures that an error names
@@ -80,7 +81,7 @@ def run_recover(options: RecoverOptions) -> Recovered:
         Path(options.log).resolve() if options.log is not None else target.with_name(target.name + ".access.jsonl")
     )
     if model is not None:
-        from veilkit.pipeline.decoding import recover_by_decoder  # networks, for which a key need not wait
+        from veilkit.pipeline.recovery.decoder import recover_by_decoder  # networks, for which a key need not wait
 
         return recover_by_decoder(folder, target, Path(model), only, log_file)
     assert identity is not None

@@ -17,11 +17,11 @@ from veilkit.errors import DataError, DestinationError, UsageError
 from veilkit.media.reading import sha256
 from veilkit.media.writing import write_atomically
 from veilkit.methods import Method, Synthesiser
-from veilkit.pipeline.identities import read_recipients
 from veilkit.pipeline.ledger import Entry, Ledger
 from veilkit.pipeline.manifest import SUMS, write_sums
-from veilkit.pipeline.paths import SCRATCH
-from veilkit.pipeline.sealing import SEALED_SUFFIX, Binding, seal
+from veilkit.pipeline.names import SCRATCH
+from veilkit.pipeline.sealing.age import read_recipients
+from veilkit.pipeline.sealing.files import SEALED_SUFFIX, Binding, seal
 from veilkit.rng import Randomness
 
 _FACT = "sealed_to"  # in the ledger, which is private: the recipients themselves

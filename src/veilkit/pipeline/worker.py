@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import fcntl
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +17,19 @@ import torch
 from numpy.typing import NDArray
 
 from veilkit.errors import DataError, DestinationError, RefusedImage, VeilkitError
-from veilkit.media.reading import Limits, decode, read_bytes, sha256
+from veilkit.media.reading import Frames, Limits, decode, decode_frames, read_bytes, sha256
 from veilkit.media.shape import Shape, resized
-from veilkit.media.writing import Format, encode, to_pixels, too_long, write_atomically
+from veilkit.media.writing import Format, encode, encode_frames, to_pixels, too_long, write_atomically
 from veilkit.methods import Method, Mixes, Synthesiser, bind
-from veilkit.pipeline.foreign import why_refused
+from veilkit.pipeline.formats import why_refused
 from veilkit.pipeline.ledger import NEVER_WRITTEN, Entry
-from veilkit.pipeline.sealed import SealedFolder
-from veilkit.pipeline.sealing import SEALED_SUFFIX
+from veilkit.pipeline.names import PAGES
+from veilkit.pipeline.sealing.files import SEALED_SUFFIX
+from veilkit.pipeline.sealing.folder import SealedFolder
 from veilkit.rng import Randomness
-from veilkit.types import ImageBatch, Release
+from veilkit.types import ImageBatch, PictureReport, Release
 
+_OTHER_PAGES = "it had one page when it was first seen, and now has several, or the reverse: give it a new name"
 _LARGE = 2_000_000  # pixels of a task, each of which takes 40 bytes and more while it is worked on
 
 
@@ -88,7 +90,7 @@ class Worker:
         for entry in task.entries:
             try:
                 data = self._bytes(entry)
-                read.append((dataclasses.replace(entry, source_sha256=sha256(data), reason=None), data))
+                read.append((replace(entry, source_sha256=sha256(data), reason=None), data))
             except RefusedImage as refusal:
                 refused.append(refused_entry(entry, refusal.reason))
         recipes = self._recipes([entry for entry, _ in read])
@@ -100,6 +102,8 @@ class Worker:
         decoded: list[tuple[Entry, NDArray[np.uint8]]] = []
         for entry, data in read:
             try:
+                if entry.output.endswith(PAGES):
+                    raise RefusedImage("a picture of several pages, which cannot be mixed: split it")
                 decoded.append((entry, self._pixels(data)))
             except RefusedImage as refusal:
                 refused.append(refused_entry(entry, refusal.reason))
@@ -114,24 +118,27 @@ class Worker:
         """What became of pictures that have nothing to do with each other; large ones are not held together."""
         held: list[tuple[Entry, NDArray[np.uint8]]] = []
         for entry in entries:
-            known, pixels = self._read(entry)
-            if pixels is None:
+            known, shown = self._read(entry)
+            if shown is None:
                 yield known
+            elif len(shown) > 1 or known.output.endswith(PAGES):
+                yield self._protect_frames(known, shown)
             else:
-                held.append((known, pixels))
-            del pixels
+                held.append((known, shown.pictures[0]))
+            del shown
             if sum(pixels.shape[0] * pixels.shape[1] for _, pixels in held) > _LARGE:
                 yield from self._protect_each(held)
         yield from self._protect_each(held)
 
-    def _read(self, entry: Entry) -> tuple[Entry, NDArray[np.uint8] | None]:
-        """The entry with its source's hash, and its pixels; None where the release holds it, or it is refused."""
+    def _read(self, entry: Entry) -> tuple[Entry, Frames | None]:
+        """The entry with its source's hash, and its frames; None where the release holds it, or it is refused."""
         try:
             data = self._bytes(entry)
-            entry = dataclasses.replace(entry, source_sha256=sha256(data), reason=None)
+            entry = replace(entry, source_sha256=sha256(data), reason=None)
             if self._is_kept(entry, self._recipes([entry])[0]):
                 return self._kept(entry, data), None
-            return entry, self._pixels(data)
+            shown = decode_frames(data, self.job.limits)
+            return entry, replace(shown, pictures=tuple(map(self.job.shape.fitted, shown.pictures)))
         except RefusedImage as refusal:
             return refused_entry(entry, refusal.reason), None
 
@@ -170,14 +177,51 @@ class Worker:
                 return self._one_by_one(groups, batches, error.reason)
             except Exception as error:  # one picture that a method cannot take must not end the run
                 height, width = batches[0].images.shape[-2:]
-                reason = f"{self.job.method.name} failed on it ({type(error).__name__}, {width}x{height} pixels)"
-                return self._one_by_one(groups, batches, reason)
+                return self._one_by_one(groups, batches, self._failure(error, width, height))
             del batches  # large pictures: what is not needed any more goes
             return [
                 done
                 for group, release in zip(groups, releases, strict=True)
                 for done in self._written(group, release)
             ]
+
+    def _protect_frames(self, entry: Entry, shown: Frames) -> Entry:
+        """Protect the frames or pages of one file, each as a picture of its own, and write them as one file."""
+        pages = entry.output.endswith(PAGES)
+        if len(shown) > 1 and pages != (shown.durations is None):
+            return refused_entry(entry, _OTHER_PAGES)
+        if not pages and self.job.image_format == "jpeg":
+            return refused_entry(entry, "an animation, of which a JPEG holds one frame: choose PNG as the format")
+        made: list[NDArray[np.uint8]] = []
+        reports: list[PictureReport] = []
+        with self._alone_if_large(sum(math.prod(pixels.shape[:2]) for pixels in shown.pictures)):
+            for number, pixels in enumerate(shown.pictures):
+                batch = self._image_batch([(entry, pixels)], *pixels.shape[:2])
+                if number:  # the first has the values that it would have by itself
+                    batch = replace(batch, items=(f"{batch.items[0]}\0frame {number}",))
+                try:
+                    release = self.job.method.protect(batch, rng=self._rng)
+                except RefusedImage as refusal:
+                    return refused_entry(entry, refusal.reason)
+                except VeilkitError:
+                    raise
+                except Exception as error:  # one picture that a method cannot take must not end the run
+                    return refused_entry(entry, self._failure(error, pixels.shape[1], pixels.shape[0]))
+                made.append(to_pixels(self._images(release)[0]))
+                reports += release.reports or ()
+        whole = replace(shown, pictures=tuple(made))
+        report = _merged(reports) if reports else None
+        return self._saved(
+            entry, lambda: encode_frames(whole, "tiff" if pages else "png"), report, self._recipes([entry])[0]
+        )
+
+    def _failure(self, error: Exception, width: int, height: int) -> str:
+        return f"{self.job.method.name} failed on it ({type(error).__name__}, {width}x{height} pixels)"
+
+    def _images(self, release: Release) -> torch.Tensor:
+        if release.images is None or release.source_index is None:
+            raise DataError(f"{self.job.method.name} gives no picture for each picture; it cannot protect a folder")
+        return release.images
 
     def _one_by_one(self, groups: list[list[Entry]], batches: list[ImageBatch], reason: str) -> list[Entry]:
         """Find out which of some pictures the method failed on; a single one is refused for the reason given."""
@@ -202,9 +246,7 @@ class Worker:
         for entry, image, recipe in zip(entries, images, recipes, strict=True):
             data = self._encoded(image)
             write_atomically(self.job.destination / entry.output, data, self.job.scratch)
-            done.append(
-                dataclasses.replace(entry, state="done", recipe=recipe, output_sha256=sha256(data), reason=None)
-            )
+            done.append(replace(entry, state="done", recipe=recipe, output_sha256=sha256(data), reason=None))
         return tuple(done)
 
     def _recipes(self, entries: list[Entry]) -> list[str]:
@@ -263,40 +305,40 @@ class Worker:
         except VeilkitError:
             raise
         except Exception as error:  # one picture that a method cannot take must not end the run
-            reason = f"{self.job.method.name} failed on it ({type(error).__name__}, {width}x{height} pixels)"
-            return [refused_entry(entry, reason) for entry in entries]
+            return [refused_entry(entry, self._failure(error, width, height)) for entry in entries]
         del batch  # large pictures: what is not needed any more goes
         return self._written(entries, release)
 
     def _written(self, entries: list[Entry], release: Release) -> list[Entry]:
         """Write the pictures of a release; what a method reports of one goes into its entry."""
-        if release.images is None or release.source_index is None:
-            raise DataError(f"{self.job.method.name} gives no picture for each picture; it cannot protect a folder")
-        recipes, done = self._recipes(entries), []
-        for place, (image, index) in enumerate(zip(release.images, release.source_index, strict=True)):
-            try:
-                self._check_reach(entries[index])
-                original = self._original(entries[index]) if self.job.sealed is not None else b""
-            except RefusedImage as refusal:
-                done.append(refused_entry(entries[index], refusal.reason))
-                continue
-            data = self._encoded(image)
-            write_atomically(self.job.destination / entries[index].output, data, self.job.scratch)
-            entry = dataclasses.replace(
-                entries[index],
-                state="done",
-                recipe=recipes[index],
-                output_sha256=sha256(data),
-                reason=None,
-                report=None
-                if release.reports is None
-                else json.dumps(release.reports[place].as_json(), sort_keys=True),
-                sealed_sha256=None,
-            )
-            if self.job.sealed is not None:
-                entry = self.job.sealed.add(entry, original, self.job.randomness)
-            done.append(entry)
+        images, done = self._images(release), []
+        recipes = self._recipes(entries)
+        for place, (image, index) in enumerate(zip(images, release.source_index or (), strict=True)):
+            report = None if release.reports is None else release.reports[place].as_json()
+            done.append(self._saved(entries[index], partial(self._encoded, image), report, recipes[index]))
         return done
+
+    def _saved(
+        self, entry: Entry, encoded: Callable[[], bytes], report: Mapping[str, Any] | None, recipe: str
+    ) -> Entry:
+        """Write what became of a picture, and seal its original where that is wanted."""
+        try:
+            self._check_reach(entry)
+            original = self._original(entry) if self.job.sealed is not None else b""
+        except RefusedImage as refusal:
+            return refused_entry(entry, refusal.reason)
+        data = encoded()
+        write_atomically(self.job.destination / entry.output, data, self.job.scratch)
+        entry = replace(
+            entry,
+            state="done",
+            recipe=recipe,
+            output_sha256=sha256(data),
+            reason=None,
+            report=None if report is None else json.dumps(report, sort_keys=True),
+            sealed_sha256=None,
+        )
+        return entry if self.job.sealed is None else self.job.sealed.add(entry, original, self.job.randomness)
 
     def _check_reach(self, entry: Entry) -> None:
         """Raise where a kept name makes a path that is longer below the release than the system can open."""
@@ -316,7 +358,24 @@ class Worker:
 
 def refused_entry(entry: Entry, reason: str) -> Entry:
     """The entry with its refusal. What the release already holds of the picture, from before, stays in it."""
-    return dataclasses.replace(entry, state="done" if entry.state == "done" else "refused", reason=reason)
+    return replace(entry, state="done" if entry.state == "done" else "refused", reason=reason)
+
+
+def _merged(reports: Sequence[PictureReport]) -> dict[str, Any]:
+    """What is to be known of a file, from the reports on its frames: counts are added, faces say their frame."""
+    merged: dict[str, Any] = {"frames": len(reports)}
+    for number, report in enumerate(each.as_json() for each in reports):
+        for name, value in report.items():
+            if name == "faces":
+                merged.setdefault(name, []).extend({**face, "frame": number} for face in value)
+            elif name == "counts":
+                before = merged.setdefault(name, {})
+                merged[name] = {each: before.get(each, 0) + count for each, count in value.items()}
+            elif name == "told":
+                merged[name] = sorted({*merged.get(name, ()), *value})
+            elif name == "held":
+                merged[name] = merged.get(name, True) and value
+    return merged
 
 
 def _batch(decoded: list[tuple[Entry, NDArray[np.uint8]]], height: int, width: int) -> torch.Tensor:

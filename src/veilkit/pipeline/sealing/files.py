@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass, fields, replace
 
 from veilkit.errors import SealError
 from veilkit.media.reading import sha256
-from veilkit.pipeline.age import Identity, decrypt, encrypt
-from veilkit.pipeline.paths import path_fault
+from veilkit.pipeline.names import path_fault
+from veilkit.pipeline.sealing.age import Identity, decrypt, encrypt
 from veilkit.rng import Randomness
 
 MAGIC = b"veilkit-sealed-original-1\n"
