@@ -22,8 +22,9 @@ from veilkit.methods import METHODS
 COMMAND = [sys.executable, "-c", "from veilkit.cli import main; main()"]
 
 
-def veilkit(*words: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *map(str, words)], capture_output=True, text=True, cwd=cwd, check=False)
+def veilkit(*words: object, cwd: Path | None = None, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    command = [*COMMAND, *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False, input=stdin)
 
 
 def test_help_names_the_verbs_without_importing_torch() -> None:

@@ -6,6 +6,7 @@ import csv
 import io
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,14 @@ from PIL import Image
 
 from pictures import picture, write_folder
 from tests.cli.test_commands import veilkit
-from veilkit.errors import DestinationError
+from tests.conftest import tree
+from veilkit.errors import DestinationError, RefusedImage, UsageError, VeilkitError
+from veilkit.key import read_key
+from veilkit.media.reading import Limits, decode, decode_frames
+from veilkit.methods.in_memory import load_method
 from veilkit.pipeline.formats import foreign_kind
 from veilkit.pipeline.ledger import Entry, Ledger
+from veilkit.pipeline.pairing import pair
 from veilkit.pipeline.protect import Outcome, protect
 
 OTHERS = {
@@ -178,3 +184,154 @@ def test_an_altered_name_of_a_refused_file_is_not_believed(tmp_path: Path) -> No
             ledger._db.execute("UPDATE pictures SET state = ?", (state,))
             with pytest.raises(DestinationError, match="altered by somebody"):
                 list(ledger.entries())
+
+
+def test_folders_may_keep_their_layout_under_pseudonyms(tmp_path: Path) -> None:
+    for path in ("query/ann/1.jpg", "bounding_box_test/ann/2.jpg", "bounding_box_test/bob/3.jpg", "4.jpg"):
+        file = tmp_path / "source" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(picture(len(path), 16, 8)).save(file)
+    outcome = protect(tmp_path / "source", tmp_path / "release", "mask", names="folders")
+    assert outcome.protected == 4
+    made = sorted(path.relative_to(tmp_path / "release") for path in (tmp_path / "release").rglob("*.png"))
+    folders = {
+        top: {path.parts[1] for path in made if path.parts[0] == top} for top in ("query", "bounding_box_test")
+    }
+    assert len(folders["query"]) == 1
+    assert len(folders["bounding_box_test"]) == 2
+    assert folders["query"] < folders["bounding_box_test"]
+    assert not any(word in str(path) for path in made for word in ("ann", "bob", "1.", "2."))
+    key = read_key(tmp_path / "release.private" / "key")
+    paired = pair(sorted(tree(tmp_path / "source")), list(map(str, made)), key)
+    assert (len(paired.pairs), paired.how) == (4, "key")
+    assert protect(tmp_path / "source", tmp_path / "release", "mask", names="folders").protected == 4
+
+
+def frames(count: int) -> list[Image.Image]:
+    return [Image.fromarray(picture(index, 24, 16)) for index in range(count)]
+
+
+def several(form: str, count: int = 3, **options: object) -> bytes:
+    buffer, (first, *rest) = io.BytesIO(), frames(count)
+    first.save(buffer, form, save_all=True, append_images=rest, **options)
+    return buffer.getvalue()
+
+
+def test_every_frame_and_page_is_protected_and_no_metadata_comes_along(tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    given = {
+        "a.gif": several("GIF", duration=[50, 60, 70], loop=0, comment=b"canary"),
+        "b.webp": several("WEBP", duration=[50, 60, 70], xmp=b"canary"),
+        "c.png": several("PNG", duration=[50, 60, 70]),
+        "d.tif": several("TIFF", description="canary"),
+        "e.tif": encoded("TIFF"),
+        "f.gif": encoded("GIF"),
+    }
+    for name, data in given.items():
+        (tmp_path / "source" / name).write_bytes(data)
+    outcome = protect(tmp_path / "source", tmp_path / "release", "pixelate", names="kept", workers=1)
+    assert (outcome.protected, outcome.refused) == (6, {})
+    for name, data in given.items():
+        file = tmp_path / "release" / f"{name[0]}{'.tif' if name == 'd.tif' else '.png'}"
+        before, after = decode_frames(data, Limits()), decode_frames(file.read_bytes(), Limits())
+        assert (len(before), before.durations) == (len(after), after.durations), name
+        assert b"canary" not in file.read_bytes()
+        for old, new in zip(before.pictures, after.pictures, strict=True):
+            assert (new == load_method("pixelate")(old, seed=0)).all(), name
+    again = tree(tmp_path / "release")
+    assert protect(tmp_path / "source", tmp_path / "other", "pixelate", names="kept").protected == 6
+    same = {path: data for path, data in tree(tmp_path / "other").items() if path != "manifest.json"}
+    assert same == {path: data for path, data in again.items() if path != "manifest.json"}
+
+
+def test_an_animation_is_refused_where_it_cannot_be_held(tmp_path: Path) -> None:
+    write_folder(tmp_path / "source", 4, people=4, height=16, width=8)
+    (tmp_path / "source" / "moving.gif").write_bytes(several("GIF"))
+    outcome = protect(tmp_path / "source", tmp_path / "release", "mask", image_format="jpeg")
+    assert dict(outcome.refused) == {"an animation, of which a JPEG holds one frame": 1}
+    mixed = protect(tmp_path / "source", tmp_path / "mixed", "patches")
+    assert dict(mixed.refused) == {"animated or of several pages (3)": 1}
+    tight = protect(tmp_path / "source", tmp_path / "tight", "mask", max_pixels=1_000)
+    assert list(tight.refused) == ["too many frames or pages (3)"]
+
+
+def dicom(**header: object) -> bytes:
+    from pydicom import dcmwrite
+    from pydicom.dataset import Dataset, FileMetaDataset
+    from pydicom.uid import ExplicitVRLittleEndian
+
+    made, buffer = Dataset(), io.BytesIO()
+    made.file_meta = FileMetaDataset()
+    made.file_meta.TransferSyntaxUID = ExplicitVRLittleEndian
+    made.file_meta.MediaStorageSOPClassUID, made.file_meta.MediaStorageSOPInstanceUID = (
+        "1.2.840.10008.5.1.4.1.1.7",
+        "1.2",
+    )
+    made.PatientName, made.Rows, made.Columns, made.SamplesPerPixel = "Canary^Ann", 24, 16, 1
+    made.PhotometricInterpretation, made.PixelRepresentation = "MONOCHROME2", 0
+    made.BitsAllocated = made.BitsStored = 16
+    made.HighBit, made.WindowCenter, made.WindowWidth = 15, 2048, 4096
+    made.PixelData = (picture(0, 24, 16)[..., 0].astype(np.uint16) * 16).tobytes()
+    for name, value in header.items():
+        setattr(made, name, value)
+    dcmwrite(buffer, made, enforce_file_format=True)
+    return buffer.getvalue()
+
+
+def test_pictures_of_phones_and_hospitals_are_protected_with_their_extras(tmp_path: Path) -> None:
+    pillow_heif = pytest.importorskip("pillow_heif")
+    pytest.importorskip("pydicom")
+    (tmp_path / "source").mkdir()
+    shot = pillow_heif.from_pillow(Image.fromarray(picture(0, 32, 64)))
+    turned = Image.Exif()
+    turned[274] = 6
+    shot.save(tmp_path / "source" / "IMG_1.HEIC", exif=turned.tobytes())
+    (tmp_path / "source" / "b.avif").write_bytes(encoded("AVIF"))
+    (tmp_path / "source" / "c.dcm").write_bytes(dicom())
+    (tmp_path / "source" / "d.dcm").write_bytes(dicom(BurnedInAnnotation="YES"))
+    (tmp_path / "source" / "broken.heic").write_bytes(b"\0\0\0\x1cftypheic" + bytes(40))
+    outcome = protect(tmp_path / "source", tmp_path / "release", "pixelate", names="kept", workers=1)
+    assert outcome.protected == 3
+    reasons = refusals(tmp_path / "release.private")
+    assert "text is burned into it" in reasons["d.dcm"]
+    assert "not a picture" in reasons["broken.heic"]
+    with Image.open(tmp_path / "release" / "IMG_1.png") as upright:
+        assert upright.size == (32, 64)
+    assert b"Canary" not in b"".join(tree(tmp_path / "release").values())
+    shown = decode(dicom(), Limits())[..., 0].astype(int)
+    assert np.abs(shown - picture(0, 24, 16)[..., 0]).max() <= 1
+
+
+@pytest.mark.parametrize(
+    ("data", "extra"), [(b"\0\0\0\x1cftypheic" + bytes(40), "heic"), (bytes(128) + b"DICM", "dicom")]
+)
+def test_without_the_extra_the_refusal_names_it(data: bytes, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("pillow_heif", "pydicom"):
+        monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.delitem(Image.OPEN, "HEIF", raising=False)
+    with pytest.raises(RefusedImage, match=rf"pip install 'veilkit\[{extra}\]'"):
+        decode(data, Limits())
+
+
+def test_a_file_a_pattern_and_a_list_are_sources_too(tmp_path: Path) -> None:
+    write_folder(tmp_path / "in", 6, people=2, height=16, width=8)
+    one = protect(tmp_path / "in" / "person000" / "000000.jpg", tmp_path / "in" / "one", "mask", names="kept")
+    assert sorted(tree(one.destination)) == ["000000.png", "SHA256SUMS", "manifest.json"]
+    some = protect(f"{tmp_path}/in/person001/*.jpg", tmp_path / "some", "mask", names="kept")
+    assert sorted(tree(some.destination))[:3] == ["000001.png", "000003.png", "000005.png"]
+    listed = "\n".join(str(tmp_path / "in" / path) for path in ("person000/000002.jpg", "person001/000003.jpg"))
+    words = ("protect", "-", tmp_path / "list", "--method", "mask", "--names", "keep", "--workers", 0)
+    done = veilkit(*words, stdin=listed)
+    assert done.returncode == 0, done.stderr
+    assert sorted(tree(tmp_path / "list"))[2:] == ["person000/000002.png", "person001/000003.png"]
+    for wrong, told in (
+        (f"{tmp_path}/in/*.jpg", "no file fits"),
+        ([], "list is empty"),
+        ([tmp_path / "x"], "not there"),
+    ):
+        with pytest.raises(VeilkitError, match=told):
+            protect(wrong, tmp_path / "wrong", "mask")
+    with pytest.raises(UsageError, match="lie apart"):
+        protect(tmp_path / "in" / "person000" / "000000.jpg", tmp_path / "in" / "person000", "mask")
+    with pytest.raises(UsageError, match="kept apart from the pictures"):
+        protect(tmp_path / "in" / "person000", tmp_path / "out", "mask", key=tmp_path / "in" / "person000" / "key")
