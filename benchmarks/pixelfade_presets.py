@@ -23,7 +23,7 @@ from veilkit.methods.pixelfade.method import PixelFade
 from veilkit.networks.reid import load_reid
 from veilkit.rng import Randomness
 from veilkit.synthetic.people.render import render_person
-from veilkit.training.allocator import keep_memory
+from veilkit.training.loop import keep_memory
 from veilkit.types import ImageBatch
 
 SEED, ROUNDS = 0, 3

@@ -36,7 +36,7 @@ from veilkit.methods.pixelfade.algorithm1 import fade
 from veilkit.methods.pixelfade.config import RELEASED, PixelFadeConfig
 from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig, save_reid
 from veilkit.rng import Randomness
-from veilkit.training.allocator import keep_memory
+from veilkit.training.loop import keep_memory
 
 SEED, COMMAND = 0, "python benchmarks/pixelfade_speed.py"
 BARS = {"mobilenetv2": ">= 2.2", "resnet50": ">= 1.6"}

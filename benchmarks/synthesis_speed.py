@@ -31,7 +31,7 @@ from veilkit.methods.fro.method import Fro, FroConfig
 from veilkit.methods.fro.pool import Pool
 from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig
 from veilkit.rng import Randomness
-from veilkit.training.allocator import keep_memory
+from veilkit.training.loop import keep_memory
 
 SEED, COMMAND, BACKBONE = 0, "python benchmarks/synthesis_speed.py", "mobilenetv2"
 WAYS = {

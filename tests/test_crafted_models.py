@@ -19,9 +19,9 @@ from veilkit.errors import CheckpointError, MissingExtraError
 from veilkit.experts.face_attributes import FaceAttributePredictor
 from veilkit.experts.torch_embedder import TorchEmbedder
 from veilkit.methods.controls import Blur
-from veilkit.methods.decoder import Decoder, decoder_beside
 from veilkit.methods.disguise.method import Disguise
 from veilkit.methods.fro.method import Fro
+from veilkit.methods.learned import Decoder, decoder_beside
 from veilkit.methods.peprnet.method import PeprNet
 from veilkit.methods.pixelfade.method import PixelFade
 from veilkit.methods.privacyreid.method import PrivacyReid

@@ -11,7 +11,7 @@ from studies.shared.face_data import pairs_of
 from veilkit.datasets.lfw import Lfw
 from veilkit.errors import DataError
 from veilkit.experts.finders import load_finder
-from veilkit.training.aligned_faces import align_faces
+from veilkit.training.faces import align_faces
 from veilkit.types import Split
 
 _FEWEST = 2  # pictures of a person, to be found again

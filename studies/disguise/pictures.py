@@ -25,7 +25,7 @@ from veilkit.experts.base import Detector
 from veilkit.experts.finders import load_finder
 from veilkit.pipeline.protect import protect
 from veilkit.synthetic.faces import generate_faces
-from veilkit.training.aligned_faces import read_picture
+from veilkit.training.faces import read_upright
 
 PICTURE = ROOT / "docs" / "images" / "disguise.png"
 MODEL = ROOT / "models" / "lfw_disguise.safetensors"
@@ -63,7 +63,7 @@ def draw(picture: Path, portrait: Path, work: Path) -> None:
 
 def _place(file: Path, finder: Detector) -> Tensor | None:
     """From the picture to a wide crop of its largest face, or nothing where none is found."""
-    found = finder.detect(read_picture(file)[None])[0]
+    found = finder.detect(read_upright(file)[None])[0]
     place = found.largest()
     return None if place is None else WIDE[found.order].matrix(found.points[place][None].double(), CELL)
 
@@ -71,7 +71,7 @@ def _place(file: Path, finder: Detector) -> Tensor | None:
 def _faces(folder: Path, matrices: list[Tensor | None]) -> Tensor:
     files = sorted(folder.glob("*.png"))
     crops = [
-        warp(read_picture(f)[None], m, (CELL, CELL)) for f, m in zip(files, matrices, strict=True) if m is not None
+        warp(read_upright(f)[None], m, (CELL, CELL)) for f, m in zip(files, matrices, strict=True) if m is not None
     ]
     return (torch.cat(crops) * 255).round().byte()
 

@@ -24,7 +24,7 @@ from veilkit.attacks.intervals import retrieval_scores
 from veilkit.datasets.folder import load_folder
 from veilkit.datasets.labelled import first_people
 from veilkit.datasets.market1501 import Market1501
-from veilkit.datasets.views import Views
+from veilkit.datasets.soft_labels import Views
 from veilkit.experts import Embedder
 from veilkit.methods.fro.method import Fro, FroConfig
 from veilkit.methods.fro.student import load_synthetic, train_student, views_of

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from studies.fro.shadows import ShadowStudyConfig
 from veilkit.errors import ConfigError
+from veilkit.training.loop import Decay
 from veilkit.training.reid_config import PLAIN, ReidConfig
-from veilkit.training.schedule import Decay
 
 RIVALS = ("patches", "mixup", "noise")
 CLUSTERED = tuple((model, seen) for release in ("fro-1", "patches") for model, seen in (

@@ -27,9 +27,9 @@ from veilkit.methods.fro.student import load_synthetic, train_student, views_of
 from veilkit.networks.reid import load_reid
 from veilkit.pipeline.protect import protect
 from veilkit.rng import Randomness
+from veilkit.training.loop import Decay
 from veilkit.training.pixels import read_pixels
 from veilkit.training.reid_config import PLAIN, ReidConfig
-from veilkit.training.schedule import Decay
 from veilkit.types import Record, Split
 
 BY_SHADOWS = ("membership_shadows_person", "membership_shadows_picture")

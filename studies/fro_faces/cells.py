@@ -14,7 +14,7 @@ from studies.shared.cells import Cell, CellStore
 from studies.shared.face_data import same_class_pairs, split_people, write_middles
 from studies.shared.face_verification import verify
 from veilkit.datasets.lfw import Lfw
-from veilkit.datasets.views import Views
+from veilkit.datasets.soft_labels import Views
 from veilkit.methods.fro.method import Fro, FroConfig
 from veilkit.methods.fro.student import load_synthetic, train_student, views_of
 from veilkit.metrics import ssim

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from veilkit.errors import ConfigError
+from veilkit.training.loop import Decay
 from veilkit.training.reid_config import PLAIN, ReidConfig
-from veilkit.training.schedule import Decay
 
 MODELS = ("pool", "originals", "student")
 

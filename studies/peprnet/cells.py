@@ -46,7 +46,7 @@ from veilkit.datasets.market1501 import Market1501
 from veilkit.errors import ConfigError
 from veilkit.experts import Embedder
 from veilkit.methods.peprnet.feature_noise import KINDS, NoiseKind
-from veilkit.methods.peprnet.method import PeprNet, deid_target
+from veilkit.methods.peprnet.method import PeprNet
 from veilkit.networks.reid import ReidNetwork, load_reid
 from veilkit.pipeline.protect import protect
 from veilkit.rng import Randomness
@@ -109,11 +109,10 @@ class PeprCells:
         """The losses of each epoch of one encoder's training. Trainings have nothing to do with each other."""
 
         def compute() -> dict[str, Any]:
-            from veilkit.methods.peprnet.training.run import train_peprnet
+            from veilkit.methods.peprnet.training import train_peprnet
 
             config, work = self.config.trained(name), self.folder / "training" / name
-            target = deid_target(config)
-            trained = train_peprnet(self.training_split, config, target, work_dir=work, init=self._init)
+            trained = train_peprnet(self.training_split, config, work_dir=work, init=self._init)
             PeprNet(config).take(trained).save(self._model_file(name))
             return {"history": list(trained.history)}
 

@@ -13,8 +13,8 @@ from veilkit.errors import ConfigError
 from veilkit.experts import Embedder
 from veilkit.experts.weights_files import file_sha256
 from veilkit.lookup import Lookup
+from veilkit.methods.peprnet.config import SMALL, PeprNetConfig
 from veilkit.methods.peprnet.feature_noise import KINDS, NoiseKind
-from veilkit.methods.peprnet.method import SMALL, PeprNetConfig
 
 BASELINE, STAGE1, ALTERNATING, STRONG, WIDE = "baseline", "stage1", "alternating", "alternating-strong", "stage1-512"
 FROZEN, DPSGD, HEADLESS = "frozen", "dpsgd", "head-blur"

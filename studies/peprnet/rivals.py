@@ -17,7 +17,7 @@ from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig, channels_last,
 from veilkit.rng import Randomness
 from veilkit.training.fitting import seeded
 from veilkit.training.pixels import read_pixels
-from veilkit.training.reid_run import start_from
+from veilkit.training.reid_learner import start_from
 from veilkit.types import ImageBatch, Split
 
 HEAD = 0.22  # of a person crop's height, as the control `mask --preset head`

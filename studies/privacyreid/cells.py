@@ -41,8 +41,8 @@ from veilkit.audit.inputs.pictures import FilePictures
 from veilkit.datasets.labelled import first_people
 from veilkit.datasets.market1501 import Market1501
 from veilkit.experts import Embedder, load_expert
-from veilkit.methods.decoder import Decoder, decoder_beside
-from veilkit.methods.privacyreid.method import Kind
+from veilkit.methods.learned import Decoder, decoder_beside
+from veilkit.methods.privacyreid.config import Kind
 from veilkit.pipeline.protect import protect
 from veilkit.pipeline.recovery import recover
 from veilkit.rng import Randomness

@@ -9,8 +9,8 @@ from typing import Any
 from studies.privacyreid.feature_distribution import draw_distributions
 from studies.privacyreid.tables import NAMES
 from veilkit.media.writing import write_atomically
-from veilkit.methods.privacyreid.method import Kind
-from veilkit.methods.privacyreid.training.upgradation import decision_figure
+from veilkit.methods.privacyreid.config import Kind
+from veilkit.methods.privacyreid.supervision import decision_figure
 
 
 def draw_figures(

@@ -13,7 +13,7 @@ from veilkit.attacks.stolen_decoder import StolenDecoder
 from veilkit.errors import ConfigError
 from veilkit.experts import Embedder
 from veilkit.experts.weights_files import file_sha256
-from veilkit.methods.privacyreid.method import SMALL, Kind, PrivacyReidConfig
+from veilkit.methods.privacyreid.config import SMALL, Kind, PrivacyReidConfig
 
 BASE, WITHOUT, WITH = "base", "without", "with"
 KIND = "pixelate"  # the first supervision that tables and claims are about

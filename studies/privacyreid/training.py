@@ -19,8 +19,10 @@ from typing import Any, TextIO, cast
 import torch
 
 from studies.privacyreid.plan import BASE, STAGES, WITH, WITHOUT
-from veilkit.methods.decoder import expert_beside
-from veilkit.methods.privacyreid.method import PrivacyReid, PrivacyReidConfig, desensitiser
+from veilkit.methods.learned import expert_beside
+from veilkit.methods.privacyreid.config import PrivacyReidConfig
+from veilkit.methods.privacyreid.method import PrivacyReid
+from veilkit.methods.privacyreid.supervision import desensitiser
 from veilkit.networks.reid import save_reid
 from veilkit.types import Split
 
@@ -84,7 +86,7 @@ class _Lines:
 
 
 def _train(trainings: Trainings, stages: Sequence[str]) -> None:
-    from veilkit.methods.privacyreid.training.train import train_anonymiser, train_desensitised
+    from veilkit.methods.privacyreid.training import train_anonymiser, train_desensitised
 
     for stage in stages:
         config, work = trainings.configs[stage], trainings.work(stage)

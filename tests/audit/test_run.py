@@ -21,7 +21,7 @@ from veilkit.errors import CheckpointError, DataError, UsageError
 from veilkit.experts import load_expert
 from veilkit.experts.base import ExpertInfo
 from veilkit.experts.builtin import HistogramEmbedder
-from veilkit.methods.decoder import decoder_beside
+from veilkit.methods.learned import decoder_beside
 from veilkit.pipeline.protect import protect
 from veilkit.pipeline.recovery import recover
 

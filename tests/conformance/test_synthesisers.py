@@ -13,8 +13,7 @@ import torch
 
 from tests.conftest import tree
 from tests.methods.pools import tiny_fro
-from veilkit.datasets.soft_labels import SOFT_LABELS, read_soft_labels
-from veilkit.datasets.views import MOVES, moved
+from veilkit.datasets.soft_labels import MOVES, SOFT_LABELS, moved, read_soft_labels
 from veilkit.errors import DataError, UsageError
 from veilkit.media.reading import Limits, decode
 from veilkit.methods import METHODS, Synthesiser, bind

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from veilkit.datasets.folder import load_folder, walk
-from veilkit.datasets.labels import labeller
+from veilkit.datasets.labels import labeller, time_reader
 from veilkit.datasets.lfw import load_lfw, parse_pairs
 from veilkit.datasets.market1501 import load_market1501
 from veilkit.errors import ConfigError, DataError, LayoutError
@@ -132,3 +132,25 @@ def test_lfw_pairs_and_folds(tmp_path: Path) -> None:
 def test_broken_pair_lists_are_told(text: str) -> None:
     with pytest.raises(LayoutError, match=r"pairs\.txt"):
         parse_pairs(text)
+
+
+def test_times_come_from_a_list_a_pattern_or_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "times.csv").write_text("path,time\na.jpg,2024-05-01\nb.jpg,\n")
+    listed = time_reader(f"csv:{tmp_path / 'times.csv'}")
+    assert [listed(path) for path in ("a.jpg", "b.jpg", "c.jpg")] == ["2024-05-01", None, None]
+    assert time_reader("pattern:_(?P<time>[0-9]+)s")("cam/x_12s.jpg") == "12"
+    assert time_reader("pattern:_(?P<time>[0-9]+)s")("cam/x.jpg") is None
+    assert time_reader("none")("a.jpg") is None
+
+
+def test_wrong_rules_for_times_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "wrong.csv").write_text("file,when\n")
+    for spec, error in (
+        ("exif", ConfigError),
+        ("pattern:(", ConfigError),
+        ("pattern:(?P<when>.)", ConfigError),
+        (f"csv:{tmp_path / 'wrong.csv'}", DataError),
+        (f"csv:{tmp_path / 'none.csv'}", DataError),
+    ):
+        with pytest.raises(error):
+            time_reader(spec)

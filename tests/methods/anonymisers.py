@@ -9,10 +9,10 @@ from pathlib import Path
 
 import torch
 
-from veilkit.methods.decoder import Decoder, decoder_beside
-from veilkit.methods.privacyreid.method import PrivacyReid, PrivacyReidConfig
-from veilkit.methods.privacyreid.patchgan import PatchGanConfig
-from veilkit.networks.pix2pix_unet import Pix2PixConfig, Pix2PixUNet
+from veilkit.methods.learned import Decoder, decoder_beside
+from veilkit.methods.privacyreid.config import PrivacyReidConfig
+from veilkit.methods.privacyreid.method import PrivacyReid
+from veilkit.networks.pix2pix import PatchGanConfig, Pix2PixConfig, Pix2PixUNet
 from veilkit.training.reid_config import AGW
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="veilkit-tests-")

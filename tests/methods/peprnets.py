@@ -8,9 +8,9 @@ from pathlib import Path
 
 import torch
 
+from veilkit.methods.peprnet.config import PeprNetConfig, decoder_config, encoder_config
 from veilkit.methods.peprnet.deid_decoder import DeidDecoder
-from veilkit.methods.peprnet.method import PeprNet, PeprNetConfig
-from veilkit.methods.peprnet.training.run import decoder_config, encoder_config
+from veilkit.methods.peprnet.method import PeprNet
 from veilkit.networks.reid import ReidNetwork
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="veilkit-tests-")

@@ -14,7 +14,7 @@ from tests.conftest import tree
 from tests.methods.anonymisers import tiny_model_file
 from veilkit.errors import CheckpointError, DataError, SealError, UsageError
 from veilkit.media.writing import to_pixels, write_atomically
-from veilkit.methods.decoder import Decoder, decoder_beside
+from veilkit.methods.learned import Decoder, decoder_beside
 from veilkit.pipeline.protect import protect
 from veilkit.pipeline.recovery import decoder as decoding
 from veilkit.pipeline.recovery import recover

@@ -23,7 +23,7 @@ from studies.privacyreid.plan import (
 from studies.privacyreid.tables import why
 from studies.privacyreid.training import Trainings
 from tests.studies.harness import TINY_STUDIES, Done
-from veilkit.methods.privacyreid.method import SMALL
+from veilkit.methods.privacyreid.config import SMALL
 from veilkit.networks.reid import load_reid
 
 

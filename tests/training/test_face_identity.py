@@ -16,7 +16,7 @@ from veilkit.datasets.labelled import load_training_part
 from veilkit.datasets.lfw import parse_folds
 from veilkit.errors import ConfigError, DataError
 from veilkit.experts.alignment import ARCFACE
-from veilkit.training.face_identity import align_faces, label_faces, load_training_faces
+from veilkit.training.faces import align_labelled, label_faces, load_training_faces
 
 
 def people(root: Path, counts: dict[str, int]) -> Path:
@@ -61,19 +61,19 @@ def test_faces_are_upright_numbered_and_written_once(tmp_path: Path) -> None:
     images, truths = drawn()
     shares = landmarks(truths) / 192
     shares[2] = torch.nan
-    made = align_faces(split, shares, tmp_path / "out", 112, stream=io.StringIO())
+    made = align_labelled(split, shares, tmp_path / "out", 112, stream=io.StringIO())
     assert [record.path for record in made.records] == ["00000/000000.png", "00001/000001.png"]
     found = np.asarray(Image.open(tmp_path / "out" / "00001" / "000001.png"))
     wanted = ARCFACE.align(images[1:2], landmarks(truths)[1:2])[0].mul(255).round().byte().permute(1, 2, 0).numpy()
     assert np.array_equal(found, wanted)
     before = (tmp_path / "out" / "00001" / "000001.png").stat().st_mtime_ns
-    align_faces(split, shares, tmp_path / "out", 112, stream=io.StringIO())
+    align_labelled(split, shares, tmp_path / "out", 112, stream=io.StringIO())
     assert (tmp_path / "out" / "00001" / "000001.png").stat().st_mtime_ns == before
     shares[1] = torch.nan
     with pytest.raises(DataError, match="another run"):
-        align_faces(split, shares, tmp_path / "out", 112, stream=io.StringIO())
+        align_labelled(split, shares, tmp_path / "out", 112, stream=io.StringIO())
     with pytest.raises(DataError, match="finds none"):
-        align_faces(split, torch.full((3, 68, 2), torch.nan), tmp_path / "none", 112)
+        align_labelled(split, torch.full((3, 68, 2), torch.nan), tmp_path / "none", 112)
 
 
 def test_labels_are_dlibs_and_kept(tmp_path: Path) -> None:

@@ -19,12 +19,11 @@ from veilkit.errors import CheckpointError, ConfigError, DataError
 from veilkit.networks.backbones import BACKBONE_KIND, build_backbone
 from veilkit.networks.reid import load_reid
 from veilkit.rng import Randomness
-from veilkit.training.allocator import without_denormals
+from veilkit.training.loop import Decay, without_denormals
 from veilkit.training.pixels import read_pixels
 from veilkit.training.reid import train_reid
 from veilkit.training.reid_config import AGW, RECIPES, ReidConfig
 from veilkit.training.retrieval import evaluate_reid, hold_out
-from veilkit.training.schedule import Decay
 from veilkit.types import Record, Split
 
 TINY = ReidConfig(

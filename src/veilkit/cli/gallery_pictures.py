@@ -75,13 +75,13 @@ def add_pictures(
 ) -> Outcome:
     """Add the pictures below a folder. The budget is checked for all of them before the first is looked at."""
     from veilkit.datasets.folder import load_folder
-    from veilkit.datasets.times import time_teller
+    from veilkit.datasets.labels import time_reader
     from veilkit.errors import RefusedImage
     from veilkit.media.reading import Limits
     from veilkit.pipeline.embedding import embed_pictures
     from veilkit.progress import Progress
 
-    tell, split, outcome = time_teller(times), load_folder(folder, labels), Outcome()
+    tell, split, outcome = time_reader(times), load_folder(folder, labels), Outcome()
     people = {record.path: record.identity for record in split.records}
     cameras = {record.path: record.camera for record in split.records}
     _check_named(gallery, list(people.values()))

@@ -10,7 +10,7 @@ import typer
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from veilkit.datasets.views import Views
+    from veilkit.datasets.soft_labels import Views
     from veilkit.types import Split
 
 app = typer.Typer(help="Train an expert.", no_args_is_help=True)
@@ -100,7 +100,7 @@ def student(
     import torch
 
     from veilkit.configs import parse_settings, with_settings
-    from veilkit.datasets.views import Views
+    from veilkit.datasets.soft_labels import Views
     from veilkit.errors import ConfigError
     from veilkit.methods.fro.student import STUDENT, load_synthetic, train_student, views_of
 
@@ -126,7 +126,7 @@ def student(
 def _taught(folder: Path, teacher: Path, labels: str) -> tuple[Split, Views]:
     """Any labelled folder, and the logits of a pool on views of its pictures."""
     from veilkit.datasets.labelled import load_training_part
-    from veilkit.datasets.views import Views
+    from veilkit.datasets.soft_labels import Views
     from veilkit.methods.fro.method import Fro
     from veilkit.training.pixels import read_pixels
 
@@ -162,7 +162,7 @@ def faces(
 
     from veilkit.configs import parse_settings, with_settings
     from veilkit.datasets.lfw import parse_folds
-    from veilkit.training.face_identity import load_training_faces, train_face_identity
+    from veilkit.training.faces import load_training_faces, train_face_identity
     from veilkit.training.reid_config import FACES
 
     torch.set_num_threads(threads)

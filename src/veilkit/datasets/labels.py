@@ -1,19 +1,21 @@
-"""Who is in a picture and which camera took it, told from its path.
+"""Who is in a picture, which camera took it and when: read from its path or a list, never from the file.
 
-A labeller maps a path relative to the dataset's root to (identity, camera); either may be None.
+A labeller maps a path relative to the dataset's root to (identity, camera); either may be None. A picture's own
+metadata is not trusted.
 """
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from veilkit.csv_cells import safe_cell
 from veilkit.errors import ConfigError, DataError
 
+T = TypeVar("T")
 Labels: TypeAlias = tuple[str | None, str | None]
 Labeller: TypeAlias = Callable[[str], Labels]
 
@@ -45,12 +47,7 @@ def by_market_name(path: str) -> Labels:
 
 def by_pattern(pattern: str) -> Labeller:
     """A labeller from a regular expression with a group named identity and, if wanted, one named camera."""
-    try:
-        compiled = re.compile(pattern)
-    except re.error as error:
-        raise ConfigError(f"the label pattern is not a regular expression: {error}") from None
-    if "identity" not in compiled.groupindex:
-        raise ConfigError("the label pattern needs a group (?P<identity>...), and may have (?P<camera>...)")
+    compiled = _compiled(pattern, "identity", "label", ", and may have (?P<camera>...)")
 
     def label(path: str) -> Labels:
         found = compiled.search(path)
@@ -64,19 +61,59 @@ def by_pattern(pattern: str) -> Labeller:
 
 def by_csv(file: Path) -> Labeller:
     """A labeller from a CSV file with the columns path, identity and, if wanted, camera."""
+    # What stands in another first line may be somebody's name: it is not repeated.
+    table = _table(file, "identity", "label file", "a first line 'path,identity' or 'path,identity,camera'")
+    rows = {path: (row["identity"] or None, row.get("camera") or None) for path, row in table.items()}
+    return lambda path: _row(rows, path) or (None, None)
+
+
+def time_reader(spec: str) -> Callable[[str], str | None]:
+    """Maps a path to the time when the picture was taken as text (ISO 8601 or seconds since 1970), or None.
+
+    spec: none, pattern:REGEX with a group (?P<time>...), or csv:FILE with the columns path and time.
+
+    >>> time_reader("pattern:_t(?P<time>[0-9]+)")("cam1/a_t1714557600.jpg")
+    '1714557600'
+    """
+    kind, _, argument = spec.partition(":")
+    if spec == "none":
+        return lambda path: None
+    if kind == "csv" and argument:
+        table = _table(Path(argument), "time", "list of times", "a first line with the columns path and time")
+        times = {path: row["time"] or None for path, row in table.items()}
+        return lambda path: _row(times, path)
+    if kind == "pattern" and argument:
+        compiled = _compiled(argument, "time", "time", "")
+        return lambda path: found["time"] if (found := compiled.search(path)) else None
+    raise ConfigError(f"times must be none, pattern:REGEX or csv:FILE, but got {spec!r}")
+
+
+def _compiled(pattern: str, group: str, what: str, more: str) -> re.Pattern[str]:
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        raise ConfigError(f"the {what} pattern is not a regular expression: {error}") from None
+    if group not in compiled.groupindex:
+        raise ConfigError(f"the {what} pattern needs a group (?P<{group}>...){more}")
+    return compiled
+
+
+def _table(file: Path, column: str, what: str, expected: str) -> dict[str, dict[str, str]]:
+    """The rows of a CSV file by their path."""
     try:
         with file.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as lines:
             reader = csv.DictReader(lines)
-            columns = set(reader.fieldnames or ())
-            if not {"path", "identity"} <= columns:
-                # What stands there instead may be somebody's name: it is not repeated.
-                raise DataError(f"expected a first line 'path,identity' or 'path,identity,camera' in {file}")
-            table = {row["path"]: (row["identity"] or None, row.get("camera") or None) for row in reader}
+            if not {"path", column} <= set(reader.fieldnames or ()):
+                raise DataError(f"expected {expected} in {file}")
+            return {row["path"]: row for row in reader}
     except OSError as error:
-        raise DataError(f"the label file {file} cannot be read: {error.strerror}") from None
+        raise DataError(f"the {what} {file} cannot be read: {error.strerror}") from None
     except csv.Error as error:
-        raise DataError(f"the label file {file} is not CSV: {error}") from None
-    return lambda path: table.get(path) or table.get(safe_cell(path), (None, None))  # also as our own lists write it
+        raise DataError(f"the {what} {file} is not CSV: {error}") from None
+
+
+def _row(table: Mapping[str, T], path: str) -> T | None:
+    return table.get(path) or table.get(safe_cell(path))  # also as our own lists write it
 
 
 def is_market_layout(root: Path) -> bool:

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from veilkit.datasets.folder import Kind
 from veilkit.datasets.labels import labeller
-from veilkit.datasets.soft_labels import SOFT_LABELS, SoftLabels
-from veilkit.datasets.views import MOVES, Views, views_logits
+from veilkit.datasets.soft_labels import MOVES, SOFT_LABELS, SoftLabels, Views, views_logits
 from veilkit.errors import DataError
 from veilkit.key import Key
 from veilkit.media.reading import Limits, decode, read_bytes, sha256

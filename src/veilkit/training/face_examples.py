@@ -22,7 +22,7 @@ from veilkit.synthetic.arrays import Floats
 from veilkit.synthetic.faces.expression import EMOTIONS
 from veilkit.synthetic.faces.generate import DESCRIPTION
 from veilkit.synthetic.faces.truth import FaceTruth
-from veilkit.training.face_identity import label_faces, load_training_faces
+from veilkit.training.faces import label_faces, load_training_faces
 from veilkit.training.pixels import read_pixels
 from veilkit.types import Record, Split
 

@@ -22,7 +22,7 @@ from veilkit.configs import read_facts
 from veilkit.errors import ConfigError
 from veilkit.progress import Progress
 from veilkit.rng import Randomness
-from veilkit.training.allocator import keep_memory, without_denormals
+from veilkit.training.loop import keep_memory, without_denormals
 from veilkit.training.state import of_prefix, pack_optimizer, unpack_optimizer, with_prefix
 
 STATE_KIND = "fitting"

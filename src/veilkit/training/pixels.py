@@ -1,14 +1,19 @@
-"""A split in memory: its pictures as 8-bit tensors of one size, who is in them, and a digest."""
+"""A split in memory: its pictures as 8-bit tensors of one size, who is in them, a digest, and batches of it."""
 
 from __future__ import annotations
 
 import hashlib
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
+from veilkit.datasets.augment import AugmentConfig, augment
+from veilkit.datasets.sampler import PKSampler
 from veilkit.errors import DataError
+from veilkit.rng import Randomness
 from veilkit.types import Split
 
 
@@ -47,3 +52,24 @@ def split_digest(split: Split) -> str:
     """SHA-256 of which pictures a split holds and of whom, by their names."""
     records = "\n".join(f"{record.path}\t{record.identity}" for record in split.records)
     return hashlib.sha256(records.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+class LabelledBatches:
+    """A split in memory, in batches of P identities x K images; every choice derives from (rng, epoch, step)."""
+
+    def __init__(
+        self, split: Split, size: tuple[int, int], batch: tuple[int, int], augment: AugmentConfig, rng: Randomness
+    ) -> None:
+        self.labels = read_labels(split)
+        self._sampler = PKSampler(tuple(self.labels.tolist()), *batch)
+        self.pixels = read_pixels(split, size)
+        self._augment, self._rng = augment, rng
+
+    def batches(self, epoch: int) -> list[NDArray[np.int64]]:
+        """The batches of `epoch`, as positions in the split."""
+        return self._sampler.epoch(self._rng, epoch)
+
+    def varied(self, positions: NDArray[np.int64], epoch: int, step: int) -> tuple[Tensor, Tensor]:
+        """Augmented pictures (N, 3, H, W) in [0, 1] and their labels (N,)."""
+        rng = self._rng.child("augment", epoch, step)
+        return augment(self.pixels[positions], self._augment, rng), self.labels[positions]

@@ -12,12 +12,12 @@ from typing import TextIO
 
 from torch import Tensor
 
-from veilkit.datasets.views import Views
+from veilkit.datasets.soft_labels import Views
 from veilkit.errors import ConfigError
 from veilkit.networks.reid import ReidNetwork, save_reid
 from veilkit.progress import Progress
 from veilkit.rng import Randomness
-from veilkit.training.allocator import keep_memory, without_denormals
+from veilkit.training.loop import keep_memory, train_epochs
 from veilkit.training.pixels import read_pixels
 from veilkit.training.reid_config import ReidConfig
 from veilkit.training.reid_run import ReidRun
@@ -96,24 +96,15 @@ def train_network(
     if state.exists():
         run.restore(state)
     validations: list[Validation] = []
-    steps = len(run.batches(0))
-    bar = Progress(config.epochs * steps, "training", done=run.epoch * steps, stream=stream)
-    with without_denormals(), bar as progress:
-        while run.epoch < config.epochs:
-            _train_epoch(run, progress)
-            run.save(state)
-            if watch and (run.epoch % validate_every == 0 or run.epoch == config.epochs):
-                validations.append(watch.validate(run))
-                progress.say(str(validations[-1]))
+
+    def after_epoch(progress: Progress) -> None:
+        run.save(state)
+        if watch and (run.epoch % validate_every == 0 or run.epoch == config.epochs):
+            validations.append(watch.validate(run))
+            progress.say(str(validations[-1]))
+
+    train_epochs(run, config.epochs, after_epoch, note="loss {:.2f}".format, stream=stream)
     return run.finished(), tuple(validations)
-
-
-def _train_epoch(run: ReidRun, progress: Progress) -> None:
-    batches = run.batches(run.epoch)
-    for step, positions in enumerate(batches):
-        loss = run.step(step, positions, step / len(batches))
-        progress.advance(1, f"epoch {run.epoch + 1}/{run.config.epochs}, loss {loss:.2f}")
-    run.epoch += 1
 
 
 class _Watch:

@@ -10,7 +10,7 @@ from veilkit.datasets.augment import AugmentConfig
 from veilkit.errors import ConfigError
 from veilkit.lookup import Lookup
 from veilkit.networks.reid import MOST_FEATURES, check_bands, check_input_size
-from veilkit.training.schedule import Decay
+from veilkit.training.loop import Decay
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from veilkit.checkpoint import Checkpoint, load_checkpoint, understood
+from veilkit.checkpoint import Checkpoint, load_checkpoint, load_weights, understood
 from veilkit.configs import check_range, read_facts
 from veilkit.errors import CheckpointError, ConfigError
+from veilkit.training.pixels import split_digest
+from veilkit.types import Split
 
+Parts: TypeAlias = Mapping[str, nn.Module | Optimizer]
 _FIELDS = ({"step", "exp_avg", "exp_avg_sq"}, {"momentum_buffer"})  # of Adam and of SGD
 
 
@@ -65,6 +70,29 @@ def split_prefixes(
     parts = tuple(of_prefix(prefix, tensors) for prefix in prefixes)
     others = {name: value for name, value in tensors.items() if name.partition("/")[0] not in prefixes}
     return parts, others
+
+
+def pack(parts: Parts) -> dict[str, Tensor]:
+    """All that the next step of networks and optimizers depends on, each under its name and a slash."""
+    tensors: dict[str, Tensor] = {}
+    for name, part in parts.items():
+        tensors |= with_prefix(name, pack_optimizer(part) if isinstance(part, Optimizer) else part.state_dict())
+    return tensors
+
+
+def unpack(parts: Parts, tensors: Mapping[str, Tensor], source: str) -> None:
+    """Put back what `pack` took; `source` names the file in messages."""
+    for name, part in parts.items():
+        if isinstance(part, Optimizer):
+            unpack_optimizer(part, of_prefix(name, tensors))
+        else:
+            load_weights(part, of_prefix(name, tensors), source)
+
+
+def run_facts(config: Any, train: Split, **others: str | None) -> dict[str, Any]:
+    """What makes two runs the same one, as JSON values: recipe, pictures and all else that the result depends on."""
+    facts: dict[str, Any] = json.loads(json.dumps({**asdict(config), "data": split_digest(train), **others}))
+    return facts
 
 
 class MovingAverage:

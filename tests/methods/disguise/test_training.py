@@ -29,7 +29,7 @@ from veilkit.methods.disguise.training.monitor import inference_noise
 from veilkit.methods.disguise.training.run import STATE_KIND, DisguiseRun
 from veilkit.methods.disguise.training.train import TrainedDisguise, train_disguise
 from veilkit.rng import Randomness
-from veilkit.training.aligned_faces import align_faces, read_picture
+from veilkit.training.faces import align_faces, read_upright
 from veilkit.training.state import of_prefix
 from veilkit.types import Split
 
@@ -261,7 +261,7 @@ def test_identities_about_their_centre_are_kept_with_the_model(people: Split, tm
 
     fitted = method(centred).fit(people, work_dir=tmp_path / "work")
     crops = load_folder(tmp_path / "work" / "crops", "folder")
-    pixels = torch.cat([read_picture(crops.file(place))[None] for place in range(len(crops))])
+    pixels = torch.cat([read_upright(crops.file(place))[None] for place in range(len(crops))])
     fitted.save(file)
     known = Disguise.load(file)
     assert len(known.model.centres) == 2
@@ -302,7 +302,7 @@ def test_crops_are_aligned_by_the_finder_and_kept(tmp_path: Path) -> None:
     split = load_folder(tmp_path / "source")
     made = align_faces(split, KnownFaces(boxes, points), 64, tmp_path / "crops", stream=io.StringIO())
     assert (len(made.crops), made.without, made.crops.identities) == (1, 0, ("somebody",))
-    crop = read_picture(made.crops.file(0))
+    crop = read_upright(made.crops.file(0))
     assert crop.shape == (3, 64, 64)
     # Where the template has the tip of the nose, the crop has the picture's colour there.
     biggest = max(range(3), key=lambda i: (boxes[i][2] - boxes[i][0]) * (boxes[i][3] - boxes[i][1]))

@@ -11,8 +11,7 @@ import pytest
 import torch
 from PIL import Image
 
-from veilkit.datasets.soft_labels import SOFT_LABELS, SoftLabels, read_soft_labels
-from veilkit.datasets.views import MOVES, Views, moved
+from veilkit.datasets.soft_labels import MOVES, SOFT_LABELS, SoftLabels, Views, moved, read_soft_labels
 from veilkit.errors import ConfigError, DataError
 from veilkit.methods.fro.student import STUDENT, load_synthetic, train_student, views_of
 from veilkit.networks.reid import load_reid
@@ -103,12 +102,12 @@ def test_a_picture_is_seen_in_turn_in_each_view_with_the_logits_of_that_view(fol
     generator = torch.Generator().manual_seed(0)
     pixels = (255 * torch.rand(len(split), 3, 32, 16, generator=generator)).byte()
     taught = ReidRun(split, TINY, targets=Views.seen_by(red_of_the_left, pixels))
-    taught._pixels = pixels
+    taught._data.pixels = pixels
     positions = np.array([3, 4, 5, 12, 20])
     seen = set()
     for epoch in range(len(MOVES)):
         taught.epoch = epoch
-        logits = red_of_the_left(taught._varied(positions, 0))
+        logits = red_of_the_left(taught._varied(positions, 0)[0])
         assert taught._identity_loss(logits, positions).item() == pytest.approx(0, abs=1e-6)
         seen.add(tuple(logits[0].tolist()))
     assert len(seen) == len(MOVES)

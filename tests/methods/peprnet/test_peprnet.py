@@ -14,9 +14,11 @@ from tests.training.test_reid import write_people
 from veilkit.errors import BudgetError, ConfigError, DataError
 from veilkit.experts import load_expert
 from veilkit.methods.controls import Pixelate
-from veilkit.methods.decoder import expert_beside
+from veilkit.methods.learned import expert_beside
+from veilkit.methods.peprnet.config import PAPER, SMALL, Deid
 from veilkit.methods.peprnet.deid_decoder import levelled
-from veilkit.methods.peprnet.method import PAPER, SMALL, Deid, PeprNet, deid_target
+from veilkit.methods.peprnet.method import PeprNet
+from veilkit.methods.peprnet.training import deid_target
 from veilkit.privacy import Budget, Ledger
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch

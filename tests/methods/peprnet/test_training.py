@@ -16,9 +16,9 @@ from tests.methods.peprnets import TINY
 from tests.networks.test_losses import direct_hinge
 from tests.training.test_reid import write_people
 from veilkit.errors import ConfigError, DataError
-from veilkit.methods.peprnet.method import PAPER, PeprNetConfig, deid_target
-from veilkit.methods.peprnet.training.run import PeprRun, TrainedPepr, train_peprnet
-from veilkit.training.schedule import Decay, Schedule
+from veilkit.methods.peprnet.config import PAPER, PeprNetConfig
+from veilkit.methods.peprnet.training import PeprRun, TrainedPepr, train_peprnet
+from veilkit.training.loop import Decay, Schedule
 from veilkit.types import Record, Split
 
 
@@ -28,12 +28,12 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Split:
 
 
 def train(people: Split, config: PeprNetConfig, folder: Path) -> TrainedPepr:
-    return train_peprnet(people, config, deid_target(config), work_dir=folder, stream=io.StringIO())
+    return train_peprnet(people, config, work_dir=folder, stream=io.StringIO())
 
 
 def make(people: Split, **changes: object) -> PeprRun:
     config = replace(TINY, **changes)  # type: ignore[arg-type]
-    return PeprRun(people, config, deid_target(config))
+    return PeprRun(people, config)
 
 
 def length(run: PeprRun) -> float:
@@ -47,7 +47,7 @@ def test_an_update_against_one_written_out_by_hand(people: Split, unit: bool) ->
     encoder, decoder, head = (copy.deepcopy(part).train() for part in (run.encoder, run.decoder, run.head))
     assert decoder is not None
     positions = run.batches(0)[0]
-    images, labels = run.varied(positions, 0)
+    images, labels = run.data.varied(positions, 0, 0)
     cells = F.interpolate(F.avg_pool2d(images, 3, ceil_mode=True), scale_factor=3.0)[:, :, :32, :16]  # 24 at 256
     found = run.step(0, positions, 0.0)
 
@@ -134,7 +134,7 @@ def test_a_stopped_run_reaches_the_same_bits(
 def test_training_brings_people_together(people: Split, tmp_path: Path) -> None:
     config = replace(TINY, epochs=6, rate=3e-3, deid="none", adversary="none", mining="all", validation=0.34)
     told = io.StringIO()
-    trained = train_peprnet(people, config, None, work_dir=tmp_path, stream=told)
+    trained = train_peprnet(people, config, work_dir=tmp_path, stream=told)
     assert trained.decoder is None
     assert trained.history[-1]["reid"] < trained.history[0]["reid"]
     assert trained.history[-1]["deid"] == trained.history[-1]["adversary"] == 0.0
@@ -163,4 +163,4 @@ def test_mistakes_are_told(people: Split, tmp_path: Path) -> None:
         replace(TINY, adversary_weight=-1.0)
     unknown = Split("train", people.root, (*people.records, Record("x.png")))
     with pytest.raises(DataError, match="expected an identity for each image"):
-        PeprRun(unknown, TINY, None)
+        PeprRun(unknown, TINY)

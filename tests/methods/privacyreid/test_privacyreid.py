@@ -14,7 +14,7 @@ from veilkit.checkpoint import load_checkpoint
 from veilkit.errors import CheckpointError, ConfigError
 from veilkit.experts import load_expert
 from veilkit.methods import Recoverable
-from veilkit.methods.decoder import Decoder, decoder_beside, expert_beside, generate_each
+from veilkit.methods.learned import Decoder, decoder_beside, expert_beside, generate_each
 from veilkit.methods.privacyreid.method import PrivacyReid
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch

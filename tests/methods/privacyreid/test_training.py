@@ -17,13 +17,11 @@ from PIL import Image
 from tests.methods.anonymisers import TINY
 from tests.training.test_reid import write_people
 from veilkit.errors import ConfigError, DataError
-from veilkit.methods.privacyreid.method import PAPER, desensitiser
-from veilkit.methods.privacyreid.training.check import ValidationPeople, set_aside
-from veilkit.methods.privacyreid.training.config import AnonymiserConfig
-from veilkit.methods.privacyreid.training.data import AnonymiserData, Desensitiser
-from veilkit.methods.privacyreid.training.joint_reid import JointReid
-from veilkit.methods.privacyreid.training.run import AnonymiserRun
-from veilkit.methods.privacyreid.training.train import TrainedAnonymiser, train_anonymiser, train_desensitised
+from veilkit.methods.privacyreid.config import PAPER, PrivacyReidConfig
+from veilkit.methods.privacyreid.run import AnonymiserData, AnonymiserRun, JointReid
+from veilkit.methods.privacyreid.supervision import Desensitiser, desensitiser
+from veilkit.methods.privacyreid.training import TrainedAnonymiser, train_anonymiser, train_desensitised
+from veilkit.methods.privacyreid.validation import ValidationPeople, set_aside
 from veilkit.networks.losses import weighted_regularised_triplet
 from veilkit.rng import Randomness
 from veilkit.types import Record, Split
@@ -37,11 +35,11 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Split:
     return write_people(tmp_path_factory.mktemp("people"), people=6, per_camera=2)
 
 
-def train(people: Split, config: AnonymiserConfig, folder: Path) -> TrainedAnonymiser:
+def train(people: Split, config: PrivacyReidConfig, folder: Path) -> TrainedAnonymiser:
     return train_anonymiser(people, config, desensitiser(TINY), work_dir=folder, stream=io.StringIO())
 
 
-def make_run(people: Split, config: AnonymiserConfig) -> AnonymiserRun:
+def make_run(people: Split, config: PrivacyReidConfig) -> AnonymiserRun:
     data = AnonymiserData(people, config, desensitiser(TINY))
     return AnonymiserRun(data, config, JointReid(config.reid, data.people, Randomness.from_seed(0)), {}, None)
 
@@ -55,7 +53,7 @@ def test_an_update_against_one_written_out_by_hand(people: Split) -> None:
     run = make_run(people, TINY)
     anonymise, recover = copy.deepcopy(run.anonymise).train(), copy.deepcopy(run.recover).train()
     d_y, d_x = copy.deepcopy(run._judge_anonymised).train(), copy.deepcopy(run._judge_recovered).train()
-    reid, centres = copy.deepcopy(run.reid.network).train(), copy.deepcopy(run.reid._centres)
+    reid, centres = copy.deepcopy(run.reid.network).train(), copy.deepcopy(run.reid.centres)
     positions = run.data.batches(0)[0]
     raw, labels = run.data.varied(positions, 0, 0)
     cells = F.interpolate(F.avg_pool2d(raw, 3, ceil_mode=True), scale_factor=3.0)[:, :, :32, :16]  # 24 of 256 pixels
@@ -145,7 +143,7 @@ def test_checks_of_a_run_without_upgradation_are_taken_over_to_the_same_bits(
     """Up to the first upgrade both runs are one; nothing of it is trained again, and all later steps are."""
     if action == "keep":
         monkeypatch.setattr(
-            "veilkit.methods.privacyreid.training.train.decide", lambda *found, before, limits: ("keep", before)
+            "veilkit.methods.privacyreid.training.decide", lambda *found, before, limits: ("keep", before)
         )
     whole, without, branched = (tmp_path / name for name in ("whole", "without", "branched"))
     alone = train(people, ALWAYS, whole)

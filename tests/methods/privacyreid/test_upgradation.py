@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from veilkit.methods.privacyreid.training.upgradation import Limits, Supervision, decide, write_decisions
+from veilkit.methods.privacyreid.supervision import Limits, Supervision, decide, write_decisions
 
 LIMITS = Limits(psnr=20.0, ssim=0.5, rank1=0.40)
 PRIVATE, LIKE, ALIKE = (

@@ -30,10 +30,10 @@ from veilkit.experts.weights_files import file_sha256
 from veilkit.networks.backbones import BACKBONE_KIND
 from veilkit.networks.reid import REID_KIND, ReidNetwork
 from veilkit.rng import Randomness
+from veilkit.training.loop import Decay
 from veilkit.training.reid import train_reid
 from veilkit.training.reid_config import ReidConfig
-from veilkit.training.reid_run import network_config, start_from
-from veilkit.training.schedule import Decay
+from veilkit.training.reid_learner import network_config, start_from
 from veilkit.types import Evidence, Level, Reason, ReasonCode, Record, Role, Score, Split
 
 _CLEAN = 0.8  # of what the independent recogniser finds among the originals, where it was itself trained for that

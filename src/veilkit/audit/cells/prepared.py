@@ -38,7 +38,7 @@ from veilkit.audit.result import By, Measurement
 from veilkit.errors import UsageError
 from veilkit.experts import Embedder
 from veilkit.methods.base import InjectsIdentity, Method
-from veilkit.methods.decoder import Decoder
+from veilkit.methods.learned import Decoder
 from veilkit.pipeline.recovery.decoder import decoder_for
 from veilkit.pipeline.recovery.target import finished_manifest
 from veilkit.pipeline.synthesis import is_synthetic

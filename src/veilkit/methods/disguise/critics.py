@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from veilkit.configs import check_range
-from veilkit.networks.pix2pix_unet import start_normal
+from veilkit.networks.pix2pix import start_normal
 
 GanLoss: TypeAlias = Literal["hinge", "log"]
 

@@ -199,11 +199,11 @@ class Disguise(FaceMethod[DisguiseConfig]):
 
         Its model file then holds their identities: keep it as private as the pictures.
         """
-        from veilkit.training.aligned_faces import read_picture
+        from veilkit.training.faces import read_upright
 
         vectors = [torch.zeros(0, self.config.transform.dim)]
         for index in range(len(split)):
-            picture = read_picture(split.file(index))
+            picture = read_upright(split.file(index))
             for face in found_faces(self.finder.detect(picture[None])[0], None):
                 matrix = self._alignment(face)
                 if isinstance(matrix, str):

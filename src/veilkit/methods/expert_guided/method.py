@@ -20,7 +20,7 @@ from veilkit.methods.base import Method
 from veilkit.methods.expert_guided.feature_loss import AuthorisedExpert
 from veilkit.methods.expert_guided.scheduler import Optimisation, optimise_side_by_side
 from veilkit.rng import Randomness
-from veilkit.training.allocator import keep_memory
+from veilkit.training.loop import keep_memory
 from veilkit.training.pixels import read_pixels
 from veilkit.types import ImageBatch, Release, Split
 

@@ -23,7 +23,7 @@ from veilkit.methods.fro.assembly import AssemblyConfig, Statistics, assemble
 from veilkit.methods.fro.pool import Pool
 from veilkit.methods.fro.start import FEWEST, PrincipalComponents
 from veilkit.rng import Randomness
-from veilkit.training.allocator import keep_memory
+from veilkit.training.loop import keep_memory
 from veilkit.training.reid_config import PLAIN, ReidConfig
 from veilkit.types import Release, Split
 

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from veilkit.datasets.augment import AugmentConfig
 from veilkit.datasets.folder import load_folder
-from veilkit.datasets.soft_labels import SOFT_LABELS, read_soft_labels
-from veilkit.datasets.views import Views
+from veilkit.datasets.soft_labels import SOFT_LABELS, Views, read_soft_labels
 from veilkit.errors import DataError
 from veilkit.training.reid import ReidTraining, train_reid
 from veilkit.training.reid_config import PLAIN, ReidConfig

@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Self, cast
 
 import torch
 from torch import Tensor, nn
 
 from veilkit.checkpoint import (
     built,
-    content_sha256,
     half_precision,
     load_checkpoint,
     refuse_tensors,
     save_checkpoint,
     understood,
 )
-from veilkit.configs import as_dict, digest, from_json, read_facts, with_settings
+from veilkit.configs import as_dict, from_json, read_facts
 from veilkit.errors import ConfigError
-from veilkit.methods.base import Method
-from veilkit.methods.controls import Blur, Mask, MaskConfig, Pixelate
-from veilkit.methods.decoder import expert_beside, generate_each
+from veilkit.methods.learned import Trained, expert_beside, generate_each
+from veilkit.methods.peprnet.config import PAPER, SMALL, PeprNetConfig, decoder_config, encoder_config
 from veilkit.methods.peprnet.deid_decoder import DeidDecoder, levelled
 from veilkit.methods.peprnet.feature_noise import NoiseKind, noise_mechanism, noisy_release
-from veilkit.methods.peprnet.training.config import PeprTrainingConfig
-from veilkit.methods.peprnet.training.run import Target, decoder_config, encoder_config
 from veilkit.networks.reid import ReidNetwork, channels_last, save_reid
 from veilkit.privacy import Ledger, unit
 from veilkit.rng import Randomness
@@ -36,41 +29,12 @@ from veilkit.training.state import split_prefixes, with_prefix
 from veilkit.types import ImageBatch, Release, Split
 
 if TYPE_CHECKING:
-    from veilkit.methods.peprnet.training.run import TrainedPepr
+    from veilkit.methods.peprnet.training import TrainedPepr
 
-Deid: TypeAlias = Literal["pixelate", "blur", "obfuscate", "clean", "none"]
-_OBFUSCATE = MaskConfig(colour="mean")
-_CONTROLS: Mapping[Deid, Callable[[], Method[Any]]] = {
-    "pixelate": Pixelate,
-    "blur": Blur,
-    "obfuscate": lambda: Mask(_OBFUSCATE),
-}
 _CHUNK = 64
 
 
-@dataclass(frozen=True, slots=True)
-class PeprNetConfig(PeprTrainingConfig):
-    """Settings of PEPR-Net, beside those of its training.
-
-    deid: what the decoder learns to draw: `pixelate` (cells of 24 pixels, at 256 of height), `blur` (standard
-    deviation 12), `obfuscate` (the paper does not define it; ours is the picture's mean colour all over), `clean`
-    (the original itself, an ablation that is no protection), `none` (no decoder).
-    own_size: decoded pictures have their originals' size; without it they have the working size.
-    """
-
-    deid: Deid = "pixelate"
-    own_size: bool = True
-
-
-PAPER = PeprNetConfig()
-# About eight minutes on one core for CUHK03-NP, from ImageNet weights (--init). Mining only the hardest
-# triplets brought all features together there, within an epoch.
-SMALL = PeprNetConfig(
-    backbone="mobilenetv2", size=(128, 64), last_stride=1, unit=True, decoder_width=32, epochs=8, frozen=4
-)
-
-
-class PeprNet(Method[PeprNetConfig]):
+class PeprNet(Trained[PeprNetConfig]):
     """Privacy-enhancing person Re-ID (Kansal et al., WACV 2024).
 
     Stage 1 is an encoder of 128 features, trained to match people, to let a decoder draw only a de-identified
@@ -113,19 +77,25 @@ class PeprNet(Method[PeprNetConfig]):
             )
         return self._decoder
 
-    @cached_property
-    def model_sha256(self) -> str:
-        """A fingerprint of the weights."""
-        return content_sha256(self._tensors(), {}, f"method/{self.name}")
+    @property
+    def trained(self) -> bool:
+        """Whether there is an encoder yet."""
+        return self._encoder is not None
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The weights of encoder and decoder."""
+        tensors = with_prefix("encoder", self.encoder.state_dict())
+        if self._decoder is not None:
+            tensors |= with_prefix("decoder", self._decoder.state_dict())
+        return tensors
 
     def fit(self, split: Split, *, work_dir: Path | None = None, init: Path | None = None) -> Self:
         """Train stage 1 on the labelled people of `split`."""
         if work_dir is None:
             raise ConfigError("peprnet trains networks, which needs a work folder for its state")
-        from veilkit.methods.peprnet.training.run import train_peprnet  # only who trains pays for these imports
+        from veilkit.methods.peprnet.training import train_peprnet  # only who trains pays for these imports
 
-        target = deid_target(self.config)
-        return self.take(train_peprnet(split, self.config, target, work_dir=work_dir, init=init))
+        return self.take(train_peprnet(split, self.config, work_dir=work_dir, init=init))
 
     def take(self, trained: TrainedPepr) -> Self:
         """Take over what a training under this configuration has left."""
@@ -172,22 +142,6 @@ class PeprNet(Method[PeprNetConfig]):
         """Raise where there is nothing to protect a folder with."""
         _ = self.decoder
 
-    def public_config(self) -> dict[str, Any]:
-        """The configuration, and the fingerprint of the weights."""
-        return {**as_dict(self.config), "model": self.model_sha256}
-
-    def fingerprint(self) -> str:
-        """A hash of the configuration and of the weights."""
-        model = "no model" if self._encoder is None else self.model_sha256
-        return f"{self.name}:{digest(self.config)}:{model}"
-
-    def reconfigured(self, preset: str | None = None, settings: Mapping[str, object] | None = None) -> Self:
-        """The same networks under another `own_size`; how they were trained cannot change any more."""
-        config = with_settings(self.config if preset is None else self.preset_table()[preset], settings or {})
-        if replace(config, own_size=self.config.own_size) != self.config:
-            raise ConfigError("the encoder is trained already: only own_size can still be set")
-        return type(self)(config, self._encoder, self._decoder)
-
     def after_fit(self, out: Path) -> tuple[str, ...]:
         """What each of the two files is for."""
         drawn = "" if self._decoder is None else " and draws de-identified pictures (veilkit protect)"
@@ -207,7 +161,7 @@ class PeprNet(Method[PeprNetConfig]):
 
         half: with 16 bits, in both files, so that expert and method give the same features.
         """
-        tensors = half_precision(self._tensors()) if half else self._tensors()
+        tensors = half_precision(self.tensors()) if half else self.tensors()
         save_checkpoint(path, tensors, {"method": as_dict(self.config)}, f"method/{self.name}")
         save_reid(expert_beside(Path(path)), self.encoder, half=half)
 
@@ -225,12 +179,6 @@ class PeprNet(Method[PeprNetConfig]):
             decoder = built(lambda: DeidDecoder(decoder_config(config)), decoder_weights, source)
         return cls(config, encoder, decoder)
 
-    def _tensors(self) -> dict[str, Tensor]:
-        tensors = with_prefix("encoder", self.encoder.state_dict())
-        if self._decoder is not None:
-            tensors |= with_prefix("decoder", self._decoder.state_dict())
-        return tensors
-
 
 class _Drawing(nn.Module):
     """Encoder and decoder in a row."""
@@ -243,20 +191,3 @@ class _Drawing(nn.Module):
         """(N, 3, H, W) in [0, 1] -> what the decoder draws, of the same shape."""
         raw = self._encoder.embed(images)
         return cast(Tensor, self._decoder(levelled(raw) if self._unit else raw))
-
-
-def deid_target(config: PeprNetConfig) -> Target | None:
-    """What the decoder of a configuration must draw; None without a decoder. Nothing of it is random."""
-    if config.deid == "none":
-        return None
-    if config.deid == "clean":
-        return Target("clean", lambda images: images)
-    control = _CONTROLS[config.deid]()
-    rng = Randomness.from_seed(config.seed).child("deid")
-
-    def apply(images: Tensor) -> Tensor:
-        made = control.protect(ImageBatch(images, ("",) * len(images)), rng=rng).images
-        assert made is not None
-        return made
-
-    return Target(control.fingerprint(), apply)

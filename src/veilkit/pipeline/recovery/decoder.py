@@ -13,7 +13,7 @@ import torch
 from veilkit.errors import CheckpointError, DataError, DestinationError, RefusedImage, SealError
 from veilkit.media.reading import Limits, decode, read_bytes, sha256
 from veilkit.media.writing import encode, to_pixels, write_atomically
-from veilkit.methods.decoder import Decoder
+from veilkit.methods.learned import Decoder
 from veilkit.pipeline.manifest import Manifest
 from veilkit.pipeline.recovery.access_log import AccessLog
 from veilkit.pipeline.recovery.target import (

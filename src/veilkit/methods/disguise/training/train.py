@@ -30,9 +30,9 @@ from veilkit.methods.disguise.training.transform import fit_transform
 from veilkit.privacy import DisguisePaper
 from veilkit.progress import Progress
 from veilkit.rng import Randomness
-from veilkit.training.aligned_faces import align_faces
-from veilkit.training.allocator import keep_memory, without_denormals
+from veilkit.training.faces import align_faces
 from veilkit.training.fitting import FitConfig
+from veilkit.training.loop import keep_memory, without_denormals
 from veilkit.training.pixels import split_digest
 from veilkit.types import Split
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,19 +13,23 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from veilkit.checkpoint import load_weights, save_checkpoint, understood
+from veilkit.checkpoint import save_checkpoint, understood
 from veilkit.configs import read_facts
 from veilkit.errors import ConfigError
-from veilkit.methods.privacyreid.patchgan import PatchGan, discriminator_loss, generator_loss
-from veilkit.methods.privacyreid.training.config import AnonymiserConfig
-from veilkit.methods.privacyreid.training.data import AnonymiserData
-from veilkit.methods.privacyreid.training.joint_reid import JointReid
-from veilkit.methods.privacyreid.training.upgradation import Supervision
-from veilkit.networks.pix2pix_unet import Pix2PixUNet
+from veilkit.methods.privacyreid.config import PrivacyReidConfig
+from veilkit.methods.privacyreid.supervision import Desensitiser, Supervision
+from veilkit.networks.losses import weighted_regularised_triplet
+from veilkit.networks.pix2pix import PatchGan, Pix2PixUNet, discriminator_loss, generator_loss
 from veilkit.rng import Randomness
 from veilkit.training.fitting import seeded
-from veilkit.training.schedule import Schedule
-from veilkit.training.state import of_prefix, pack_optimizer, read_counts, read_state, unpack_optimizer, with_prefix
+from veilkit.training.loop import Schedule, follow
+from veilkit.training.pixels import LabelledBatches
+from veilkit.training.reid_learner import ReidLearner, label_loss
+from veilkit.training.state import Parts, of_prefix, pack, read_counts, read_state, unpack, with_prefix
+from veilkit.types import Split
+
+STATE_KIND = "anonymiser-training"
+_RANGE = 2.0  # L1 is taken on [-1, 1], as in pix2pix, whose weight of 100 it goes with
 
 
 def quantised_through(images: Tensor) -> Tensor:
@@ -37,8 +42,41 @@ def quantised_through(images: Tensor) -> Tensor:
     return images + (images.detach().mul(255).round_().clamp_(0, 255).div_(255) - images.detach())
 
 
-STATE_KIND = "anonymiser-training"
-_RANGE = 2.0  # L1 is taken on [-1, 1], as in pix2pix, whose weight of 100 it goes with
+class AnonymiserData(LabelledBatches):
+    """The training people at the working size, and how their pictures are desensitised."""
+
+    def __init__(self, train: Split, config: PrivacyReidConfig, desensitiser: Desensitiser) -> None:
+        reid, rng = config.reid, Randomness.from_seed(config.reid.seed).child("anonymiser")
+        super().__init__(train, config.size, (reid.identities, reid.images), reid.augment, rng)
+        self.people = len(train.identities)
+        self.desensitiser = desensitiser
+
+    def desensitised(self, images: Tensor, epoch: int, step: int) -> Tensor:
+        """What the supervision makes of a batch that `varied` gave; noise is drawn anew for each."""
+        return self.desensitiser.apply(images, [f"{epoch}/{step}/{place}" for place in range(len(images))])
+
+
+class JointReid(ReidLearner):
+    """A recogniser trained on two kinds of pictures of the same people at once (Eq. 7)."""
+
+    def loss(self, kinds: Sequence[Tensor], labels: Tensor) -> Tensor:
+        """The sum of AGW's losses over some kinds of the same pictures, each (N, 3, H, W) in [0, 1] of `labels` (N,).
+
+        All go through the network together, so that batch norm sees in training the mixture that it is tested on.
+        """
+        config = self.config
+        self.train_mode()
+        output = self.network(torch.cat(list(kinds)))
+        losses = []
+        for kind in range(len(kinds)):
+            own = slice(kind * len(labels), (kind + 1) * len(labels))
+            losses += [label_loss(logits[own], labels, config) / len(output.logits) for logits in output.logits]
+            pooled = output.pooled[0][own]
+            if config.triplet:
+                losses.append(config.triplet * weighted_regularised_triplet(pooled, labels))
+            if config.centre:
+                losses.append(config.centre * self.centres(pooled, labels))
+        return torch.stack(losses).sum()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +87,12 @@ class Losses:
     recovery: float
     reid: float
     discriminators: float
+
+    def __str__(self) -> str:
+        return (
+            f"losses: anonymised {self.anonymisation:.2f}, recovered {self.recovery:.2f}, Re-ID {self.reid:.2f}, "
+            f"discriminators {self.discriminators:.2f}"
+        )
 
 
 class AnonymiserRun:
@@ -62,14 +106,13 @@ class AnonymiserRun:
     def __init__(
         self,
         data: AnonymiserData,
-        config: AnonymiserConfig,
+        config: PrivacyReidConfig,
         reid: JointReid,
         facts: dict[str, Any],
         supervision: Supervision | None,
     ) -> None:
         self.config, self.data, self.reid = config, data, reid
-        self.epoch = 0
-        self.supervision = supervision
+        self.epoch, self.supervision, self.batches = 0, supervision, data.batches
         self.decisions: list[dict[str, Any]] = []
         self.target: Pix2PixUNet | None = None
         self._facts = facts
@@ -101,7 +144,7 @@ class AnonymiserRun:
         self._generators.zero_grad(set_to_none=True)
         self.reid.zero_grad()
         (anonymisation + recovery + reid).backward()  # type: ignore[no-untyped-call]
-        self._follow(self._generators, factor)
+        follow(self._generators, self.config.rate * factor)
         self.reid.step(factor)
         return Losses(anonymisation.item(), recovery.item(), reid.item(), judged)
 
@@ -120,14 +163,7 @@ class AnonymiserRun:
 
     def save(self, path: Path) -> None:
         """Write everything that the next epoch depends on."""
-        tensors = {
-            name: tensor
-            for prefix, network in self._networks().items()
-            for name, tensor in with_prefix(prefix, network.state_dict()).items()
-        }
-        tensors |= with_prefix("reid", self.reid.tensors())
-        tensors |= with_prefix("generators", pack_optimizer(self._generators))
-        tensors |= with_prefix("discriminators", pack_optimizer(self._discriminators))
+        tensors = pack(self._parts()) | with_prefix("reid", pack(self.reid.parts))
         best = None if self.supervision is None else self.supervision.best
         config = {"epoch": self.epoch, "best": best, "decisions": self.decisions, "run": self._facts}
         save_checkpoint(path, tensors, config, STATE_KIND)
@@ -144,18 +180,16 @@ class AnonymiserRun:
                 raise ConfigError("best is none, but the run upgrades its supervision")
         if of_prefix("target", saved.tensors):
             self.upgrade()
-        for prefix, network in self._networks().items():
-            load_weights(network, of_prefix(prefix, saved.tensors), path.name)
-        self.reid.restore(of_prefix("reid", saved.tensors), path.name)
-        unpack_optimizer(self._generators, of_prefix("generators", saved.tensors))
-        unpack_optimizer(self._discriminators, of_prefix("discriminators", saved.tensors))
+        unpack(self._parts(), saved.tensors, path.name)
+        unpack(self.reid.parts, of_prefix("reid", saved.tensors), path.name)
         self.epoch, self.decisions = read_counts(saved, path, {"epoch": 100_000})["epoch"], list(known["decisions"])
         if self.supervision is not None and facts is None:
             self.supervision = Supervision(known["best"], self.target is not None)
 
-    def _networks(self) -> dict[str, nn.Module]:
-        always = {
-            "G_X": self.anonymise, "G_Y": self.recover, "D_Y": self._judge_anonymised, "D_X": self._judge_recovered
+    def _parts(self) -> Parts:
+        always: Parts = {
+            "G_X": self.anonymise, "G_Y": self.recover, "D_Y": self._judge_anonymised, "D_X": self._judge_recovered,
+            "generators": self._generators, "discriminators": self._discriminators,
         }  # fmt: skip
         return always if self.target is None else {**always, "target": self.target}
 
@@ -168,7 +202,7 @@ class AnonymiserRun:
         loss = loss + discriminator_loss(second(shown, raw), second(shown, back))
         self._discriminators.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-        self._follow(self._discriminators, factor)
+        follow(self._discriminators, self.config.rate * factor)
         return loss.item()
 
     def _l1(self, wanted: Tensor, made: Tensor) -> Tensor:
@@ -180,8 +214,3 @@ class AnonymiserRun:
         return torch.optim.Adam(
             parameters, lr=config.rate, betas=(config.beta, 0.999), weight_decay=config.weight_decay
         )
-
-    def _follow(self, optimizer: torch.optim.Adam, factor: float) -> None:
-        for group in optimizer.param_groups:
-            group["lr"] = self.config.rate * factor
-        optimizer.step()

@@ -8,9 +8,15 @@ import torch.nn.functional as F
 from torch import nn
 
 from veilkit.errors import ConfigError, DataError
-from veilkit.methods.privacyreid.patchgan import PatchGan, PatchGanConfig, discriminator_loss, generator_loss
-from veilkit.methods.privacyreid.training.run import quantised_through
-from veilkit.networks.pix2pix_unet import Pix2PixConfig, Pix2PixUNet
+from veilkit.methods.privacyreid.run import quantised_through
+from veilkit.networks.pix2pix import (
+    PatchGan,
+    PatchGanConfig,
+    Pix2PixConfig,
+    Pix2PixUNet,
+    discriminator_loss,
+    generator_loss,
+)
 
 
 def parameters(network: nn.Module) -> int:

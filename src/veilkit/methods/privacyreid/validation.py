@@ -10,14 +10,18 @@ from PIL import Image
 from torch import Tensor
 
 from veilkit.errors import DataError
-from veilkit.methods.privacyreid.training.data import Desensitiser
+from veilkit.methods.privacyreid.supervision import Desensitiser
 from veilkit.metrics.image import psnr, ssim
-from veilkit.networks.pix2pix_unet import Pix2PixUNet
+from veilkit.networks.pix2pix import Pix2PixUNet
 from veilkit.networks.reid import ReidNetwork
 from veilkit.rng import Randomness
 from veilkit.training.pixels import read_pixels
 from veilkit.training.retrieval import Holdout, evaluate_reid
 from veilkit.types import Record, Split
+
+_BATCH = 32
+_SHOWN = 8  # pictures on a sheet
+_EQUAL = 100.0  # dB that equal pictures count as: a mean with an infinite one says nothing
 
 
 def set_aside(split: Split, share: float, rng: Randomness) -> Holdout:
@@ -49,11 +53,6 @@ def set_aside(split: Split, share: float, rng: Randomness) -> Holdout:
         Split("query", split.root, tuple(query)),
         Split("gallery", split.root, tuple(gallery)),
     )
-
-
-_BATCH = 32
-_SHOWN = 8  # pictures on a sheet
-_EQUAL = 100.0  # dB that equal pictures count as: a mean with an infinite one says nothing
 
 
 @dataclass(frozen=True, slots=True)

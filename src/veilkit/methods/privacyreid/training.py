@@ -11,29 +11,57 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
+import numpy as np
+from numpy.typing import NDArray
+
 from veilkit.checkpoint import save_checkpoint
-from veilkit.methods.privacyreid.training.check import Check, ValidationPeople, set_aside
-from veilkit.methods.privacyreid.training.config import AnonymiserConfig
-from veilkit.methods.privacyreid.training.data import AnonymiserData, Desensitiser, run_facts
-from veilkit.methods.privacyreid.training.joint_reid import JointReid
-from veilkit.methods.privacyreid.training.run import AnonymiserRun
-from veilkit.methods.privacyreid.training.upgradation import Action, Limits, Supervision, decide, write_decisions
-from veilkit.networks.pix2pix_unet import Pix2PixUNet
+from veilkit.methods.privacyreid.config import PrivacyReidConfig
+from veilkit.methods.privacyreid.run import AnonymiserData, AnonymiserRun, JointReid
+from veilkit.methods.privacyreid.supervision import (
+    Action,
+    Desensitiser,
+    Limits,
+    Supervision,
+    decide,
+    write_decisions,
+)
+from veilkit.methods.privacyreid.validation import Check, ValidationPeople, set_aside
+from veilkit.networks.pix2pix import Pix2PixUNet
 from veilkit.networks.reid import ReidNetwork
 from veilkit.progress import Progress
 from veilkit.rng import Randomness
-from veilkit.training.allocator import keep_memory, without_denormals
+from veilkit.training.loop import Schedule, keep_memory, train_epochs, without_denormals
 from veilkit.training.retrieval import Holdout
-from veilkit.training.schedule import Schedule
-from veilkit.training.state import read_counts, read_state
+from veilkit.training.state import pack, read_counts, read_state, run_facts, unpack
 from veilkit.types import Split
 
 STATE_KIND = "anonymiser-baseline"
+_STATE, _BASELINE = "state.safetensors", "baseline.safetensors"
+_CHECKS = "checks"  # folder of states that are kept for another run to go on from
+
+
+class _Baseline:
+    """The recogniser of raw and desensitised pictures, between two epochs."""
+
+    def __init__(self, data: AnonymiserData, config: PrivacyReidConfig, init: Path | None) -> None:
+        self._data, self.batches, self.epoch = data, data.batches, 0
+        rng = Randomness.from_seed(config.reid.seed).child("baseline")
+        self.reid = JointReid(config.reid, data.people, rng, init)
+        epochs = config.baseline_epochs
+        self._schedule = Schedule(epochs, min(config.reid.warmup, epochs), config.reid.decay, config.milestones)
+
+    def step(self, step: int, positions: NDArray[np.int64], progress: float) -> float:
+        images, labels = self._data.varied(positions, self.epoch, step)
+        loss = self.reid.loss([images, self._data.desensitised(images, self.epoch, step)], labels)
+        self.reid.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.reid.step(self._schedule.factor(self.epoch + progress))
+        return loss.item()
 
 
 def train_baseline(
     data: AnonymiserData,
-    config: AnonymiserConfig,
+    config: PrivacyReidConfig,
     facts: dict[str, Any],
     state: Path,
     *,
@@ -41,31 +69,17 @@ def train_baseline(
     stream: TextIO | None = None,
 ) -> ReidNetwork:
     """The recogniser after `baseline_epochs`; resumable to the same bits from `state`, saved at each epoch's end."""
-    reid = JointReid(config.reid, data.people, Randomness.from_seed(config.reid.seed).child("baseline"), init)
-    epochs, epoch = config.baseline_epochs, 0
+    run, epochs = _Baseline(data, config, init), config.baseline_epochs
     if state.exists():
         saved = read_state(state, STATE_KIND, facts)
-        reid.restore(saved.tensors, state.name)
-        epoch = read_counts(saved, state, {"epoch": epochs})["epoch"]
-    schedule = Schedule(epochs, min(config.reid.warmup, epochs), config.reid.decay, config.milestones)
-    steps = len(data.batches(0))
-    with Progress(epochs * steps, "baseline", done=epoch * steps, stream=stream) as progress:
-        while epoch < epochs:
-            batches = data.batches(epoch)
-            for step, positions in enumerate(batches):
-                images, labels = data.varied(positions, epoch, step)
-                loss = reid.loss([images, data.desensitised(images, epoch, step)], labels)
-                reid.zero_grad()
-                loss.backward()  # type: ignore[no-untyped-call]
-                reid.step(schedule.factor(epoch + step / len(batches)))
-                progress.advance(1, f"epoch {epoch + 1}/{epochs}, loss {loss.item():.2f}")
-            epoch += 1
-            save_checkpoint(state, reid.tensors(), {"epoch": epoch, "run": facts}, STATE_KIND)
-    return reid.network.eval()
+        unpack(run.reid.parts, saved.tensors, state.name)
+        run.epoch = read_counts(saved, state, {"epoch": epochs})["epoch"]
 
+    def after_epoch(progress: Progress) -> None:
+        save_checkpoint(state, pack(run.reid.parts), {"epoch": run.epoch, "run": facts}, STATE_KIND)
 
-_STATE, _BASELINE = "state.safetensors", "baseline.safetensors"
-_CHECKS = "checks"  # folder of states that are kept for another run to go on from
+    train_epochs(run, epochs, after_epoch, note="loss {:.2f}".format, what="baseline", stream=stream)
+    return run.reid.network.eval()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,7 +94,7 @@ class TrainedAnonymiser:
 
 def train_anonymiser(
     split: Split,
-    config: AnonymiserConfig,
+    config: PrivacyReidConfig,
     desensitiser: Desensitiser,
     *,
     work_dir: Path,
@@ -105,7 +119,7 @@ def train_anonymiser(
     watched = ValidationPeople(people, config.size, desensitiser)
     data = AnonymiserData(people.train, config, desensitiser)
     reid = JointReid(config.reid, data.people, rng.child("reid"), init)
-    facts = run_facts(split, config, desensitiser, reid.started_from)
+    facts = _facts(split, config, desensitiser, reid.started_from)
     with without_denormals():
         rank1 = None
         if config.upgrade:
@@ -116,7 +130,7 @@ def train_anonymiser(
         first = limits.first_rank1
         run = AnonymiserRun(data, config, reid, facts, None if first is None else Supervision(first))
         if shared is not None and config.upgrade and not (work_dir / _STATE).exists():
-            others = run_facts(split, replace(config, upgrade=False), desensitiser, reid.started_from)
+            others = _facts(split, replace(config, upgrade=False), desensitiser, reid.started_from)
             _take_over(run, Path(shared) / _CHECKS, others, limits)
         _train(run, watched, limits, work_dir, stream, keep_checks)
     return TrainedAnonymiser(run.anonymise.eval(), run.recover.eval(), run.reid.network.eval(), tuple(run.decisions))
@@ -124,7 +138,7 @@ def train_anonymiser(
 
 def train_desensitised(
     split: Split,
-    config: AnonymiserConfig,
+    config: PrivacyReidConfig,
     desensitiser: Desensitiser,
     *,
     work_dir: Path,
@@ -139,12 +153,18 @@ def train_desensitised(
     rng, people = _people(split, config)
     data = AnonymiserData(people.train, config, desensitiser)
     started_from = JointReid(config.reid, data.people, rng.child("reid"), init).started_from
-    facts = run_facts(split, config, desensitiser, started_from)
+    facts = _facts(split, config, desensitiser, started_from)
     with without_denormals():
         return train_baseline(data, config, facts, Path(work_dir) / _BASELINE, init=init, stream=stream)
 
 
-def _people(split: Split, config: AnonymiserConfig) -> tuple[Randomness, Holdout]:
+def _facts(
+    split: Split, config: PrivacyReidConfig, desensitiser: Desensitiser, started_from: str | None
+) -> dict[str, Any]:
+    return run_facts(config, split, desensitiser=desensitiser.name, init=started_from)
+
+
+def _people(split: Split, config: PrivacyReidConfig) -> tuple[Randomness, Holdout]:
     rng = Randomness.from_seed(config.reid.seed).child("anonymiser")
     return rng, set_aside(split, config.validation, rng.child("validation"))
 
@@ -173,33 +193,21 @@ def _train(
         run.restore(state)
     if run.epoch:
         write_decisions(work_dir, run.decisions)  # a kill may have come between the state and them
-    steps = len(run.data.batches(0))
-    with Progress(epochs * steps, "training", done=run.epoch * steps, stream=stream) as progress:
-        while run.epoch < epochs:
-            _train_epoch(run, progress)
-            due = run.epoch % run.config.check_every == 0 or run.epoch == epochs
-            if due:
-                progress.say(_check(run, watched, limits))
-                if keep_checks:  # before the state, so that no check is passed over when a kill comes between them
-                    run.save(work_dir / _CHECKS / f"epoch-{run.epoch:04}.safetensors")
-            run.save(state)
-            if due:
-                write_decisions(work_dir, run.decisions)
-                watched.sheet(work_dir / "samples" / f"epoch-{run.epoch:04}.png", run.anonymise, run.recover)
+
+    def after_epoch(progress: Progress) -> None:
+        due = run.epoch % run.config.check_every == 0 or run.epoch == epochs
+        if due:
+            progress.say(_check(run, watched, limits))
+            if keep_checks:  # before the state, so that no check is passed over when a kill comes between them
+                run.save(work_dir / _CHECKS / f"epoch-{run.epoch:04}.safetensors")
+        run.save(state)
+        if due:
+            write_decisions(work_dir, run.decisions)
+            watched.sheet(work_dir / "samples" / f"epoch-{run.epoch:04}.png", run.anonymise, run.recover)
+
+    train_epochs(run, epochs, after_epoch, stream=stream)
     if not state.exists():  # all that there was to do was taken over
         run.save(state)
-
-
-def _train_epoch(run: AnonymiserRun, progress: Progress) -> None:
-    batches = run.data.batches(run.epoch)
-    for step, positions in enumerate(batches):
-        losses = run.step(step, positions, step / len(batches))
-        progress.advance(
-            1,
-            f"epoch {run.epoch + 1}/{run.config.reid.epochs}, losses: anonymised {losses.anonymisation:.2f}, "
-            f"recovered {losses.recovery:.2f}, Re-ID {losses.reid:.2f}, discriminators {losses.discriminators:.2f}",
-        )
-    run.epoch += 1
 
 
 def _check(run: AnonymiserRun, watched: ValidationPeople, limits: Limits) -> str:

@@ -1,18 +1,52 @@
-"""Supervision upgradation (PrivacyReID, Section 3.4): when learned pictures take the place of desensitised ones.
+"""What supervises PrivacyReID's generator: desensitised pictures, until learned ones take their place (Section 3.4).
 
-Pure functions of what was measured on the validation people, and their decisions as JSON lines and as a figure.
+Decisions are pure functions of what was measured on the validation people; they are written as JSON lines and as a
+figure.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from torch import Tensor
+
+from veilkit.methods.base import Method
+from veilkit.methods.controls import Blur, Noise, Pixelate
+from veilkit.methods.privacyreid.config import PrivacyReidConfig
+from veilkit.rng import Randomness
+from veilkit.types import ImageBatch
+
 Action: TypeAlias = Literal["upgrade", "keep", "revert"]
+_CONTROLS: Mapping[str, type[Method[Any]]] = {"blur": Blur, "pixelate": Pixelate, "noise": Noise}
+
+
+@dataclass(frozen=True, slots=True)
+class Desensitiser:
+    """A conventional protection, as the first supervision. name: tells two of them apart, with their strength.
+
+    apply: images (N, 3, H, W) in [0, 1] and a name for each, from which its random values derive, to the same shape.
+    """
+
+    name: str
+    apply: Callable[[Tensor, Sequence[str]], Tensor]
+
+
+def desensitiser(config: PrivacyReidConfig) -> Desensitiser:
+    """The control that a configuration names, as the first supervision of its training."""
+    control = _CONTROLS[config.desensitise]()
+    rng = Randomness.from_seed(config.reid.seed).child("desensitise")
+
+    def apply(images: Tensor, names: Sequence[str]) -> Tensor:
+        made = control.protect(ImageBatch(images, tuple(names)), rng=rng).images
+        assert made is not None
+        return made
+
+    return Desensitiser(control.fingerprint(), apply)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from veilkit.errors import ConfigError
-from veilkit.training.schedule import Decay, Schedule
+from veilkit.training.loop import Decay, Schedule
 
 
 def test_warm_up_rises_evenly_to_one():

@@ -1,29 +1,80 @@
-"""The decoder of a learned anonymiser: the secret half, which makes originals of released pictures, nearly."""
+"""What methods with trained networks share: drawing with them, settings after the training, and the decoder."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from abc import abstractmethod
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self, TypeVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from veilkit.checkpoint import built, content_sha256, load_checkpoint, save_checkpoint, understood
-from veilkit.configs import from_json, read_facts
+from veilkit.configs import as_dict, digest, from_json, read_facts, with_settings
 from veilkit.errors import CheckpointError, ConfigError
-from veilkit.networks.pix2pix_unet import Pix2PixConfig, Pix2PixUNet
+from veilkit.methods.base import Method
+from veilkit.networks.pix2pix import Pix2PixConfig, Pix2PixUNet
 from veilkit.networks.reid import check_input_size
 
 DECODER_KIND = "decoder"
 _FACTS = {"generator": dict, "size": tuple[int, int], "method": str, "model": str}
 
 
-class Decoder:
-    """A generator from released pictures to originals, at the working size (height, width).
+class OwnSize(Protocol):
+    """A configuration, frozen, of which `own_size` still counts after the training."""
 
+    @property
+    def own_size(self) -> bool:
+        """Whether released pictures have their originals' size instead of the working size."""
+
+
+C = TypeVar("C", bound=OwnSize)
+
+
+class Trained(Method[C]):
+    """A method whose networks redraw pictures, and are told apart by a fingerprint of their weights."""
+
+    @abstractmethod
+    def tensors(self) -> dict[str, Tensor]:
+        """The weights of its model file; raises ConfigError where nothing was trained."""
+
+    @property
+    @abstractmethod
+    def trained(self) -> bool:
+        """Whether there are networks yet."""
+
+    @cached_property
+    def model_sha256(self) -> str:
+        """A fingerprint of the weights, by which releases and decoders know the model."""
+        return content_sha256(self.tensors(), {}, f"method/{self.name}")
+
+    def public_config(self) -> dict[str, Any]:
+        """The configuration, and the fingerprint of the weights."""
+        return {**as_dict(self.config), "model": self.model_sha256}
+
+    def fingerprint(self) -> str:
+        """A hash of the configuration and of the weights."""
+        return f"{self.name}:{digest(self.config)}:{self.model_sha256 if self.trained else 'no model'}"
+
+    def reconfigured(self, preset: str | None = None, settings: Mapping[str, object] | None = None) -> Self:
+        """The same networks under another `own_size`; how they were trained cannot change any more."""
+        config = with_settings(self.config if preset is None else self.preset_table()[preset], settings or {})
+        if replace(config, own_size=self.config.own_size) != self.config:  # type: ignore[type-var]
+            raise ConfigError(f"this {self.name} is trained already: only own_size can still be set")
+        changed = copy(self)
+        changed.config = config
+        return changed
+
+
+class Decoder:
+    """The secret half of a learned anonymiser: a generator from released pictures to, nearly, their originals.
+
+    size: the working size (height, width).
     method: whose pictures it undoes. model: the fingerprint of the anonymiser that it was trained with; it is of no
     use for any other. sha256: of its own file's content.
     """

@@ -1,1 +1,0 @@
-"""Training of PEPR-Net's first stage: encoder, De-ID decoder, adversary."""

@@ -1,1 +1,0 @@
-"""Training of PrivacyReID: generators, discriminators, recogniser, supervision upgradation."""
