@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import numpy as np
 import torch
@@ -28,9 +28,11 @@ from veilkit.experts.dlib_faces import DlibDetector
 from veilkit.progress import Progress
 from veilkit.synthetic.writing import write_whole
 from veilkit.training.pixels import read_picture
-from veilkit.training.reid import ReidTraining, train_reid
 from veilkit.training.reid_config import ReidConfig
 from veilkit.types import Record, Split
+
+if TYPE_CHECKING:
+    from veilkit.training.reid import ReidTraining
 
 _KIND = "face-labels"
 _SAVE_EVERY = 500  # pictures
@@ -164,6 +166,8 @@ def train_face_identity(
 
     work_dir: keeps the landmarks, the aligned faces and the state; a run that was stopped goes on.
     """
+    from veilkit.training.reid import train_reid  # only who trains pays for its imports
+
     work_dir = Path(work_dir)
     landmarks = label_faces(split, work_dir, stream=stream)
     aligned = align_labelled(split, landmarks, work_dir / "aligned", config.size[0], stream=stream)
