@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from veilkit.errors import DataError
 from veilkit.text import counted
@@ -59,17 +59,31 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True)
+class Region:
+    """A box of a picture that somebody drew: left, top, right, bottom in pixels.
+
+    action: what is to happen there, whatever a detector says: as with a face that was found (`protect`), hidden
+    (`hide`), or left as it is (`spare`).
+    """
+
+    box: tuple[float, float, float, float]
+    action: Literal["protect", "hide", "spare"] = "hide"
+
+
+@dataclass(frozen=True, slots=True)
 class ImageBatch:
     """Images on their way through a method.
 
     images: float32 NCHW in [0, 1], 3 channels, all of one size.
     items: for each image a name that never changes with batching; random values are derived from it.
     identities: for each image its identity, or None where unknown.
+    regions: for each image the boxes that somebody drew in it, for methods that heed them (`ChangesFaces`).
     """
 
     images: Tensor
     items: tuple[str, ...]
     identities: tuple[str | None, ...] = ()
+    regions: tuple[tuple[Region, ...], ...] = ()
 
     def __post_init__(self) -> None:
         import torch  # who only lists pictures need not wait for it
@@ -85,6 +99,10 @@ class ImageBatch:
             object.__setattr__(self, "identities", (None,) * len(self.items))
         elif len(self.identities) != len(self.items):
             raise DataError(f"expected one identity per image, but got {len(self.identities)}")
+        if not self.regions:
+            object.__setattr__(self, "regions", ((),) * len(self.items))
+        elif len(self.regions) != len(self.items):
+            raise DataError(f"expected regions for each image, but got {len(self.regions)}")
 
     def __len__(self) -> int:
         return len(self.items)

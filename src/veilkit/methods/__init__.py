@@ -8,9 +8,21 @@ from veilkit.lazy import lazy_names
 from veilkit.lookup import LazyLookup
 
 if TYPE_CHECKING:
-    from veilkit.methods.base import Calibrates, Item, Learns, Method, Mixes, Recoverable, Synthesiser, bind
+    from veilkit.methods.base import (
+        Calibrates,
+        ChangesFaces,
+        Item,
+        Learns,
+        Method,
+        Mixes,
+        Recoverable,
+        Synthesiser,
+        bind,
+    )
 
-__getattr__ = lazy_names(__name__, {"base": "Calibrates Item Learns Method Mixes Recoverable Synthesiser bind"})
+__getattr__ = lazy_names(
+    __name__, {"base": "Calibrates ChangesFaces Item Learns Method Mixes Recoverable Synthesiser bind"}
+)
 
 # A method is imported when it is first asked for: pixelation must not wait for networks that it never uses.
 METHODS: LazyLookup[type[Method[Any]]] = LazyLookup(
@@ -33,4 +45,15 @@ METHODS: LazyLookup[type[Method[Any]]] = LazyLookup(
     ],
 )
 
-__all__ = ["METHODS", "Calibrates", "Item", "Learns", "Method", "Mixes", "Recoverable", "Synthesiser", "bind"]
+__all__ = [
+    "METHODS",
+    "Calibrates",
+    "ChangesFaces",
+    "Item",
+    "Learns",
+    "Method",
+    "Mixes",
+    "Recoverable",
+    "Synthesiser",
+    "bind",
+]

@@ -163,6 +163,17 @@ class InjectsIdentity(Protocol):
         """The method's own recogniser, which says whose identity it replaces."""
 
 
+@runtime_checkable
+class ChangesFaces(Protocol):
+    """A method that changes the faces of a picture and nothing else; it heeds the regions of a batch."""
+
+    def for_people(self, spare: Sequence[Path], only: Sequence[Path]) -> Method[Any]:
+        """The same method, which leaves the faces of some people as they are, whom example pictures show.
+
+        spare: pictures of people to be left as they are. only: of those who are to be protected, and nobody else.
+        """
+
+
 class Synthesiser(Method[C]):
     """A method whose pictures belong to no original: it is asked for pictures of people, not of pictures.
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import torch
@@ -17,8 +19,9 @@ from veilkit.experts.finders import FaceSettings, load_finder, load_second
 from veilkit.experts.thorough import ThoroughFinder
 from veilkit.methods.base import Method
 from veilkit.methods.faces.pasting import Box, hidden, pixelated
+from veilkit.methods.faces.people import People
 from veilkit.rng import Randomness
-from veilkit.types import Guarantee, ImageBatch, PictureReport, Release
+from veilkit.types import Guarantee, ImageBatch, PictureReport, Region, Release
 
 _OVERLAP = 0.3  # of two boxes (intersection over union), from which on they are one face
 _COVERED = 0.6  # of a doubtful box, from which on it is a part of the known face over it
@@ -99,6 +102,9 @@ NO_FACE = {
     "pixelate": "no face was found: pixelated as a whole",
     "keep": "no face was found: released as it is",
 }
+ASKED_HIDDEN = "hidden as asked"
+SPARED = "left as it is, as asked"
+KNOWN = "left as it is: a person who is to be spared"
 MISSED = "a face that only the second finder saw: hidden"
 DOUBTFUL = "a region that may be a face: hidden"
 
@@ -152,6 +158,13 @@ class FaceMethod(Method[C]):
         super().__init__(config)
         self._brought = finder, second
         self._finder, self._second = finder, second
+        self._people: People | None = None
+
+    def for_people(self, spare: Sequence[Path], only: Sequence[Path]) -> Self:
+        """The same method, which leaves some people's faces as they are; see `ChangesFaces`."""
+        chosen = copy(self)
+        chosen._people = People.of(spare, only, lambda picture: self.look(picture, twice=False)[0])
+        return chosen
 
     @property
     def finder(self) -> Detector:
@@ -178,8 +191,10 @@ class FaceMethod(Method[C]):
     def protect(self, batch: ImageBatch, *, rng: Randomness) -> Release:
         """Change the faces of each picture by itself; `reports` tell what became of each face."""
         made = [
-            self._one(picture, item, person, rng=rng)
-            for picture, item, person in zip(batch.images, batch.items, batch.identities, strict=True)
+            self._one(picture, item, person, regions, rng=rng)
+            for picture, item, person, regions in zip(
+                batch.images, batch.items, batch.identities, batch.regions, strict=True
+            )
         ]
         return Release(
             images=torch.stack([picture for picture, _ in made]) if made else batch.images.clone(),
@@ -201,11 +216,20 @@ class FaceMethod(Method[C]):
 
     @torch.no_grad()
     def _one(
-        self, picture: Tensor, item: str, person: str | None, *, rng: Randomness
+        self, picture: Tensor, item: str, person: str | None, regions: tuple[Region, ...], *, rng: Randomness
     ) -> tuple[Tensor, PictureReport]:
         faces, missed = self.look(picture, person)
-        notes, report = [], []
-        result, to_hide, changes = picture, [each.box for each in missed], 0
+        seen = [*(face.box for face in faces), *(each.box for each in missed)]
+        kept = [(box, SPARED) for box in seen if asked(box, regions) == "spare"]
+        faces, missed, drawn = as_asked(faces, missed, regions)
+        if self._people is not None:
+            known = self._people.known(picture, faces, regions)
+            kept += [(face.box, KNOWN) for face in faces if face.number in known]
+            faces = [face for face in faces if face.number not in known]
+        report = [_face_report(box, outcome) for box, outcome in kept]
+        report += [_face_report(box, ASKED_HIDDEN) for box in drawn]
+        notes: list[str] = []
+        result, to_hide, changes = picture, [*drawn, *(each.box for each in missed)], 0
         for face in faces:
             changed = self.change(result, face, item, rng=rng)
             if changed.picture is None:
@@ -225,13 +249,14 @@ class FaceMethod(Method[C]):
         notes += outcomes
         report += [_face_report(each.box, outcome) for each, outcome in zip(missed, outcomes, strict=True)]
         doubtful = outcomes.count(DOUBTFUL)
-        found = len(faces) + len(missed) - doubtful
+        found = len(faces) + len(missed) - doubtful + len(drawn) + len(kept)
         if not found and self.config.unfound == "pixelate":  # what may be a face is none to rely on
             notes.append(NO_FACE["pixelate"])
             result = pixelated(picture, _CELLS)
         elif not found and not doubtful:
             notes.append(NO_FACE["keep"])
-        counts = {"found": found, "changed": changes, "hidden": found - changes, "doubtful": doubtful}
+        counts = {"found": found, "changed": changes, "hidden": found - changes - len(kept), "doubtful": doubtful}
+        counts |= {"spared": len(kept)} if kept else {}
         return result.clone(), PictureReport(tuple(sorted(set(notes))), details={"faces": report, "counts": counts})
 
     def _missed(self, picture: Tensor, known: list[Box]) -> list[Missed]:
@@ -259,12 +284,13 @@ class FaceMethod(Method[C]):
     def public_config(self) -> dict[str, Any]:
         """The configuration with the finders' names in place of paths."""
         names = {"finder": self.finder.name, "second": "none" if self.second is None else self.second.name}
-        return {**as_dict(self.config), **names}
+        return {**as_dict(self.config), **names, **({} if self._people is None else self._people.public())}
 
     def fingerprint(self) -> str:
         """A hash of the configuration and of the finders."""
         plain = replace(self.config, finder="", second="none")
-        return f"{self.name}:{digest(plain)}:{digest_text(self.finders_fingerprint())}"
+        people = "" if self._people is None else f":{digest_text(self._people.fingerprint())}"
+        return f"{self.name}:{digest(plain)}:{digest_text(self.finders_fingerprint())}{people}"
 
 
 def digest_text(text: str) -> str:
@@ -282,6 +308,25 @@ def found_faces(found: Detections, person: str | None) -> list[FoundFace]:
         whose = None if chosen else person
         chosen.append(FoundFace(boxes[place], points if known else None, found.order, len(chosen), whose))
     return chosen
+
+
+def asked(box: Box, regions: Sequence[Region]) -> str | None:
+    """What somebody asked for a found box, by the regions that it lies in; of several, what protects more."""
+    actions = {each.action for each in regions if _part(box, each.box)}
+    return next((action for action in ("hide", "protect", "spare") if action in actions), None)
+
+
+def as_asked(
+    faces: Sequence[FoundFace], missed: Sequence[Missed], regions: Sequence[Region]
+) -> tuple[list[FoundFace], list[Missed], list[Box]]:
+    """Faces to change, boxes to hide as they were found, and boxes to hide as they were drawn."""
+    left = [face for face in faces if asked(face.box, regions) in (None, "protect")]
+    number = max((face.number for face in faces), default=-1) + 1
+    for each in regions:
+        if each.action == "protect" and not any(_part(face.box, each.box) for face in left):
+            left.append(FoundFace(each.box, None, "five", number + len(left), None))
+    drawn = [each.box for each in regions if each.action == "hide" and area(each.box) > 0]
+    return left, [each for each in missed if asked(each.box, regions) in (None, "protect")], drawn
 
 
 def _face_report(box: Box, outcome: str) -> dict[str, Any]:
