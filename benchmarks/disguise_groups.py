@@ -127,8 +127,8 @@ def _changed(before: Tensor, after: Tensor, truth: FaceTruth) -> bool:
 
 def untrained() -> Disguise:
     """The small preset with random weights, and without the need of an identity expert's file."""
-    from veilkit.experts.module_embedder import ModuleEmbedder
     from veilkit.experts.preprocessing import Preprocessing
+    from veilkit.experts.torch_embedder import ModuleEmbedder
     from veilkit.methods.disguise.identity import IdentityEncoder
 
     rng, config = Randomness.from_seed(SEED), replace(SMALL, identity=(), views=("whole",))

@@ -24,10 +24,10 @@ from veilkit.datasets.lfw import load_lfw
 from veilkit.errors import VeilkitError
 from veilkit.experts import load_predictor
 from veilkit.experts.alignment import CHIP, moved, warp
+from veilkit.experts.dlib_files import IDENTITY, dlib_model, import_dlib
 from veilkit.experts.dlib_identity import DlibIdentity
-from veilkit.experts.dlib_models import IDENTITY, dlib_model, import_dlib
 from veilkit.experts.face_attributes import FaceAttributePredictor, load_packaged
-from veilkit.experts.weights_files import DATA
+from veilkit.experts.names import DATA
 from veilkit.networks.face_attributes import HEADS
 from veilkit.synthetic.faces import generate_faces
 from veilkit.training.face_attributes import crops, plain_matrix, turned_gaze

@@ -17,8 +17,8 @@ from claims import record
 from determinism import contents, shuffled_copy
 from pictures import write_folder
 from veilkit.errors import VeilkitError
-from veilkit.experts.module_embedder import ModuleEmbedder
 from veilkit.experts.preprocessing import Preprocessing
+from veilkit.experts.torch_embedder import ModuleEmbedder
 from veilkit.methods.pixelfade.config import PixelFadeConfig
 from veilkit.methods.pixelfade.method import PixelFade
 from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig, save_reid

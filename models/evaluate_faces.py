@@ -19,8 +19,8 @@ import torch.nn.functional as F
 
 from veilkit.datasets.lfw import TEST_FOLDS, load_lfw
 from veilkit.experts.alignment import WIDE, view
+from veilkit.experts.faces import load_identity
 from veilkit.experts.finders import load_finder
-from veilkit.experts.supervisors import load_identity
 from veilkit.metrics import accuracy_by_fold
 from veilkit.progress import Progress
 from veilkit.training.pixels import read_picture

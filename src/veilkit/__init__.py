@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from veilkit.errors import VeilkitError as VeilkitError
     from veilkit.experts.registry import Addition as Addition
     from veilkit.experts.registry import add_expert as add_expert
+    from veilkit.experts.registry import experts as experts
     from veilkit.experts.registry import load_expert as load_expert
-    from veilkit.experts.table import experts as experts
     from veilkit.key import Key as Key
     from veilkit.methods.in_memory import LoadedMethod as LoadedMethod
     from veilkit.methods.in_memory import Protected as Protected
@@ -61,7 +61,7 @@ _HOMES = {
 _CALLED = {
     "attacks": ("veilkit.attacks.table", "attacks"),
     "audit": ("veilkit.audit.run", "run_audit"),
-    "experts": ("veilkit.experts.table", "experts"),
+    "experts": ("veilkit.experts.registry", "experts"),
     "methods": ("veilkit.methods.table", "methods"),
 }
 __all__ = [

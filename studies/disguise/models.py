@@ -16,8 +16,7 @@ from veilkit.attacks.learned.learning import digest
 from veilkit.errors import ConfigError
 from veilkit.experts import Embedder
 from veilkit.experts.base import ExpertInfo
-from veilkit.experts.faces import FACE_EMBEDDERS
-from veilkit.experts.supervisors import Viewed, load_identity
+from veilkit.experts.faces import FACE_EMBEDDERS, Viewed, load_identity
 from veilkit.methods import METHODS
 from veilkit.methods.base import Method
 from veilkit.methods.disguise.identity_transforms import Kind

@@ -11,7 +11,7 @@ from veilkit.attacks.people_split import FEWEST
 from veilkit.configs import with_settings
 from veilkit.errors import ConfigError
 from veilkit.experts import Embedder
-from veilkit.experts.weights_files import file_sha256
+from veilkit.experts.names import file_sha256
 from veilkit.lookup import Lookup
 from veilkit.methods.peprnet.config import SMALL, PeprNetConfig
 from veilkit.methods.peprnet.feature_noise import KINDS, NoiseKind

@@ -12,7 +12,7 @@ from veilkit.attacks.people_split import FEWEST
 from veilkit.attacks.stolen_decoder import StolenDecoder
 from veilkit.errors import ConfigError
 from veilkit.experts import Embedder
-from veilkit.experts.weights_files import file_sha256
+from veilkit.experts.names import file_sha256
 from veilkit.methods.privacyreid.config import SMALL, Kind, PrivacyReidConfig
 
 BASE, WITHOUT, WITH = "base", "without", "with"

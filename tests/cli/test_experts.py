@@ -72,7 +72,7 @@ def test_built_in_experts_are_listed_and_shown() -> None:
 
 
 def test_an_expert_whose_extra_is_missing_does_not_hide_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("veilkit.experts.dlib_models._PACKAGE", "no_such_models")
+    monkeypatch.setattr("veilkit.experts.dlib_files._PACKAGE", "no_such_models")
     listed = run("list")
     assert "pip install 'veilkit[faces]'" in listed
     assert "histogram" in listed

@@ -144,7 +144,7 @@ def test_an_expert_of_before_can_be_added(name: str, tmp_path: Path, monkeypatch
 
 def test_the_published_attributes_load() -> None:
     """By the name that `veilkit fit disguise --set utility=landmarks@FILE` takes."""
-    from veilkit.experts.supervisors import load_utility
+    from veilkit.experts.faces import load_utility
 
     for head in ("landmarks", "gaze", "expression"):
         assert load_utility(f"{head}@{MODELS / ATTRIBUTES}").info.kind == "embedder"

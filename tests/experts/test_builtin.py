@@ -1,4 +1,4 @@
-"""The packaged expert is found beside the code, with its card."""
+"""The packaged expert is found beside the code, with its card; the colour histogram against NumPy's."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import shutil
 from importlib import resources
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
-from veilkit.errors import CheckpointError
+from veilkit.errors import CheckpointError, UsageError
 from veilkit.experts import load_expert
+from veilkit.experts.builtin import HistogramEmbedder, colour_histogram
 
 
 def test_people_is_read_from_the_package(reid_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,3 +25,38 @@ def test_people_is_read_from_the_package(reid_file: Path, tmp_path: Path, monkey
     (weights / "people.md").write_text("# People\n")
     info = load_expert("people").info
     assert (info.name, info.origin, info.card, info.differentiable) == ("people", "built-in", "# People\n", True)
+
+
+IMAGES = torch.rand(4, 3, 20, 12, generator=torch.Generator().manual_seed(0))
+
+
+def test_counts_are_those_of_numpy() -> None:
+    for image, found in zip(IMAGES, colour_histogram(IMAGES), strict=True):
+        pixels = image.flatten(1).T.numpy()
+        counts, _ = np.histogramdd(pixels, bins=8, range=[(0, 1)] * 3)
+        np.testing.assert_allclose(found.numpy(), counts.ravel() / len(pixels), atol=1e-7)
+
+
+def test_black_and_white_are_the_first_and_the_last_bin() -> None:
+    extremes = torch.stack([torch.zeros(3, 5, 5), torch.ones(3, 5, 5)])
+    assert HistogramEmbedder().embed(extremes).argmax(1).tolist() == [0, 511]
+
+
+def test_features_have_length_one_and_forget_where_pixels_are() -> None:
+    expert = HistogramEmbedder()
+    features = expert.embed(IMAGES)
+    assert features.shape == (4, expert.dim) == (4, 512)
+    torch.testing.assert_close(features.norm(dim=1), torch.ones(4))
+    places = torch.randperm(240, generator=torch.Generator().manual_seed(1))
+    moved = IMAGES.flatten(2)[:, :, places].view_as(IMAGES)
+    assert torch.equal(expert.embed(moved), features)
+    assert torch.equal(expert.embed(IMAGES[2:3]), features[2:3])
+    assert expert.embed(IMAGES[:0]).shape == (0, 512)
+
+
+def test_asking_it_for_a_gradient_is_refused() -> None:
+    images = IMAGES.clone().requires_grad_()
+    with pytest.raises(UsageError, match="'histogram' can judge, but not supervise"):
+        HistogramEmbedder().embed(images)
+    with torch.no_grad():
+        assert HistogramEmbedder().embed(images).shape == (4, 512)

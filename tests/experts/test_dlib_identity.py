@@ -14,9 +14,8 @@ from tests.experts.faces_of_nobody import drawn, landmarks
 from veilkit.errors import CheckpointError, MissingExtraError
 from veilkit.experts import load_expert
 from veilkit.experts.alignment import CHIP
-from veilkit.experts.dlib_file import read_dlib_network
+from veilkit.experts.dlib_files import IDENTITY, dlib_model, read_dlib_network
 from veilkit.experts.dlib_identity import DlibIdentity, torch_network
-from veilkit.experts.dlib_models import IDENTITY, dlib_model
 from veilkit.networks.dlib_resnet import DlibBlock
 
 
@@ -119,7 +118,7 @@ def test_a_block_that_halves_adds_what_is_there_and_zeros() -> None:
 
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("veilkit.experts.dlib_models._PACKAGE", "no_such_models")
+    monkeypatch.setattr("veilkit.experts.dlib_files._PACKAGE", "no_such_models")
     with pytest.raises(MissingExtraError, match=r"pip install 'veilkit\[faces\]'"):
         load_expert("dlib")
 

@@ -10,7 +10,7 @@ from tests.experts.faces_of_nobody import drawn, landmarks
 from veilkit.errors import UsageError
 from veilkit.experts import load_predictor
 from veilkit.experts.alignment import ARCFACE
-from veilkit.experts.weights_files import weights_folder
+from veilkit.experts.names import weights_folder
 from veilkit.synthetic.faces import Ranges, render_face
 
 pytest.importorskip("openvino", reason="the extra openvino is not installed")

@@ -14,11 +14,11 @@ from tests.conftest import tree
 from tests.experts.onnx_files import MEAN_COLOUR, Node, write_onnx
 from veilkit.checkpoint import load_checkpoint
 from veilkit.errors import CheckpointError, ConfigError, UnknownNameError, VeilkitError
-from veilkit.experts import load_expert, onnx_trial, registry
+from veilkit.experts import load_expert, registry, trial
 from veilkit.experts.names import data_home, expert_names
-from veilkit.experts.onnx_trial import Tried
-from veilkit.experts.preprocessing import NORMALISATIONS, Normalisation
+from veilkit.experts.preprocessing import NORMALISATIONS, Normalisation, Order, Preprocessing
 from veilkit.experts.registry import Addition, add_expert, describe_expert, remove_expert
+from veilkit.experts.trial import Tried
 from veilkit.networks.reid import REID_KIND, load_reid
 
 SIGNED = NORMALISATIONS["signed"]
@@ -28,10 +28,11 @@ IMAGES = torch.rand(3, 3, 16, 8, generator=torch.Generator().manual_seed(0))
 
 @pytest.fixture(autouse=True)
 def _trial_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Starting a process for each trial would take minutes; `test_onnx_trial` does."""
+    """Starting a process for each trial would take minutes; `test_trial` does."""
 
-    def tried(file: Path, normalisation: Normalisation, **asked: object) -> Tried:
-        return onnx_trial._trial(file, {"mean": normalisation.mean, "std": normalisation.std, **asked})
+    def tried(file: Path, normalisation: Normalisation, *, order: Order, **asked: object) -> Tried:
+        found = trial._trial(file, {"mean": normalisation.mean, "std": normalisation.std, "order": order, **asked})
+        return Tried(found["dim"], found["sha256"], Preprocessing(found["size"], *normalisation, order))
 
     monkeypatch.setattr(registry, "try_onnx", tried)
 

@@ -10,7 +10,7 @@ import torch
 
 from tests.experts.faces_of_nobody import drawn
 from veilkit.errors import CheckpointError, UsageError
-from veilkit.experts.weights_files import weights_folder
+from veilkit.experts.names import weights_folder
 from veilkit.experts.yunet import FILE, YuNet
 
 

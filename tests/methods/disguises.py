@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from tests.methods.experts import tiny_expert_file
 from veilkit.experts import load_expert
 from veilkit.experts.base import Detections, Detector, ExpertInfo
-from veilkit.experts.module_embedder import ModuleEmbedder
 from veilkit.experts.preprocessing import Preprocessing
+from veilkit.experts.torch_embedder import ModuleEmbedder
 from veilkit.methods.disguise.critics import CriticsConfig
 from veilkit.methods.disguise.identity import IdentityEncoder, new_ensemble
 from veilkit.methods.disguise.identity_transforms import TransformConfig, make_transform

@@ -9,8 +9,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from veilkit.experts.module_embedder import ModuleEmbedder
 from veilkit.experts.preprocessing import Preprocessing
+from veilkit.experts.torch_embedder import ModuleEmbedder
 from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig, save_reid
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="veilkit-tests-")

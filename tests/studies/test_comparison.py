@@ -31,7 +31,7 @@ from veilkit.audit.inputs.spec import read_spec
 from veilkit.audit.matrix import combinations
 from veilkit.datasets.lfw import load_lfw
 from veilkit.errors import CheckpointError, DataError, UsageError
-from veilkit.experts.weights_files import file_sha256
+from veilkit.experts.names import file_sha256
 from veilkit.methods import METHODS, Learns
 
 QUICK = {"group": 64, "assembly.steps": 1}

@@ -23,7 +23,7 @@ from tests.studies.harness import TINY_STUDIES, Done, generated_faces
 from veilkit.attacks.learned import retrained
 from veilkit.datasets.lfw import load_lfw
 from veilkit.errors import CheckpointError, ConfigError, DataError
-from veilkit.experts.weights_files import file_sha256
+from veilkit.experts.names import file_sha256
 from veilkit.rng import Randomness
 
 TINY = TINY_STUDIES["disguise"].config

@@ -44,7 +44,7 @@ from veilkit.audit.verdicts.levels import level_verdicts
 from veilkit.audit.verdicts.verdict import chosen_thresholds
 from veilkit.configs import as_dict
 from veilkit.errors import DestinationError
-from veilkit.experts.weights_files import file_sha256
+from veilkit.experts.names import file_sha256
 from veilkit.pipeline.pairing import HOW_TEXT
 from veilkit.rng import Randomness
 from veilkit.version import __version__

@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import abstractmethod
-from dataclasses import asdict, dataclass
-from typing import Literal, Protocol
+from dataclasses import asdict, dataclass, replace
+from typing import Literal, Protocol, TypedDict
 
 import torch
 from torch import Tensor
@@ -38,9 +38,9 @@ class ExpertInfo:
     dim: int
     sha256: str
     differentiable: bool
-    licence: str
-    source: str
-    origin: Origin
+    licence: str = "not stated"
+    source: str = ""
+    origin: Origin = "file"
     preprocessing: Preprocessing | None = None
     flip: bool = False
     card: str = ""
@@ -54,6 +54,15 @@ class ExpertInfo:
         prepared = None if self.preprocessing is None else asdict(self.preprocessing)
         facts = {"weights": self.sha256, "preprocessing": prepared, "flip": self.flip}
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+class Description(TypedDict, total=False):
+    """What is said of a model beside what its file holds; each as in `ExpertInfo`."""
+
+    licence: str
+    source: str
+    origin: Origin
+    card: str
 
 
 class Expert(Protocol):
@@ -91,6 +100,40 @@ class Embedder(Expert, Protocol):
     @abstractmethod
     def embed(self, images: Tensor) -> Tensor:
         """(N, 3, H, W) -> raw features (N, D); who compares them normalises them."""
+
+
+class NetworkEmbedder(Embedder):
+    """An embedder by a network that sees `batch_size` images at a time, None for all at once.
+
+    flip: average the features of each image and its mirror image, at twice the cost.
+    """
+
+    def __init__(self, info: ExpertInfo, *, flip: bool = False, batch_size: int | None = None) -> None:
+        self._info, self._batch_size = replace(info, flip=flip), batch_size
+
+    @property
+    def info(self) -> ExpertInfo:
+        """Who this expert is."""
+        return self._info
+
+    def embed(self, images: Tensor) -> Tensor:
+        """float32 (N, 3, H, W) in [0, 1], any size -> (N, D), not L2-normalised."""
+        check_images(images)
+        if not self.differentiable:
+            refuse_gradient(images, self)
+            images = images.detach()
+        if not len(images):
+            return images.new_zeros(0, self.dim)
+        chunks = torch.split(images, self._batch_size or len(images))
+        return torch.cat([self._with_mirror(chunk) for chunk in chunks])
+
+    def _with_mirror(self, images: Tensor) -> Tensor:
+        features = self._features(images)
+        return (features + self._features(images.flip(3))) / 2 if self._info.flip else features
+
+    @abstractmethod
+    def _features(self, images: Tensor) -> Tensor:
+        """Checked images -> features (N, D) of them as they are."""
 
 
 @dataclass(frozen=True, slots=True)

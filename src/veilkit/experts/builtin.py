@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from importlib import resources
 from typing import Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from veilkit.errors import CheckpointError, ConfigError
+from veilkit.errors import ConfigError
 from veilkit.experts.base import Embedder, ExpertInfo, check_images, refuse_gradient
 from veilkit.experts.dlib_identity import DlibIdentity
-from veilkit.experts.names import BUILT_IN_NAMES
+from veilkit.experts.names import BUILT_IN_NAMES, packaged_weights
 from veilkit.experts.torch_embedder import TorchEmbedder
 from veilkit.lookup import Lookup
 
@@ -68,19 +67,10 @@ class BuiltIn(Protocol):
 
 def load_people(*, flip: bool = False) -> TorchEmbedder:
     """The packaged Re-ID embedder, trained on generated people."""
-    folder = resources.files("veilkit.experts") / "weights"
-    weights, card = folder / "people.safetensors", folder / "people.md"
-    if not weights.is_file():
-        raise CheckpointError("this installation lacks the weights of the expert 'people'; install veilkit again")
-    with resources.as_file(weights) as path:
+    with packaged_weights("people", "people") as (path, card):
+        source = "trained by veilkit on generated people"
         return TorchEmbedder.load(
-            path,
-            name="people",
-            licence="Apache-2.0",
-            source="trained by veilkit on generated people",
-            origin="built-in",
-            card=card.read_text(encoding="utf-8") if card.is_file() else "",
-            flip=flip,
+            path, name="people", licence="Apache-2.0", source=source, origin="built-in", card=card, flip=flip
         )
 
 

@@ -21,9 +21,9 @@ from veilkit.experts.base import (
     check_images,
     refuse_gradient,
 )
-from veilkit.experts.dlib_models import LICENCES, POINTS_5, POINTS_68, dlib_model, import_dlib
+from veilkit.experts.dlib_files import LICENCES, POINTS_5, POINTS_68, dlib_model, import_dlib
+from veilkit.experts.names import file_sha256
 from veilkit.experts.search_size import resized, search_size
-from veilkit.experts.weights_files import file_sha256
 
 Count = Literal[5, 68]
 _MODELS: dict[Count, str] = {5: POINTS_5, 68: POINTS_68}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -12,62 +11,47 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from veilkit.errors import CheckpointError
-from veilkit.experts.base import Embedder, ExpertInfo, check_images
-from veilkit.experts.dlib_file import DlibLayer, DlibNetwork, read_dlib_network
-from veilkit.experts.dlib_models import IDENTITY, LICENCES, dlib_model
+from veilkit.experts.base import ExpertInfo, NetworkEmbedder, check_images
+from veilkit.experts.dlib_files import IDENTITY, LICENCES, DlibLayer, DlibNetwork, dlib_model, read_dlib_network
+from veilkit.experts.names import file_sha256
 from veilkit.experts.preprocessing import Preprocessing
-from veilkit.experts.weights_files import file_sha256
 from veilkit.networks.dlib_resnet import LENGTH, SIDE, DlibBlock, DlibResNet
 
 _STD = 256 / 255
 
 
-class DlibIdentity(Embedder):
+class DlibIdentity(NetworkEmbedder):
     """Features of aligned faces, of which dlib's authors call two within 0.6 of each other the same person.
 
-    Images are square chips as `alignment.CHIP` cuts them; other sizes are resized to 150x150. flip: average the
-    features of each image and its mirror image. batch_size: images that go through the network at a time.
+    Images are square chips as `alignment.CHIP` cuts them; other sizes are resized to 150x150.
     """
 
     def __init__(self, network: DlibResNet, info: ExpertInfo, *, flip: bool = False, batch_size: int = 32) -> None:
-        self._network, self._info, self._batch_size = network, replace(info, flip=flip), batch_size
+        super().__init__(info, flip=flip, batch_size=batch_size)
+        self._network = network
 
     @classmethod
-    def load(cls, path: Path | None = None, *, flip: bool = False, batch_size: int = 32) -> DlibIdentity:
+    def load(cls, path: Path | None = None, *, flip: bool = False) -> DlibIdentity:
         """From dlib's own file; without a path, from the one that face_recognition_models ships."""
         path = dlib_model(IDENTITY) if path is None else Path(path)
         network = torch_network(read_dlib_network(path), path.name)
         red, green, blue = (value / 255 for value in network.mean.flatten().tolist())
+        preprocessing = Preprocessing((SIDE, SIDE), (red, green, blue), (_STD, _STD, _STD))
         info = ExpertInfo(
-            name="dlib",
-            kind="embedder",
-            dim=LENGTH,
-            sha256=file_sha256(path),
-            differentiable=True,
-            licence=LICENCES[IDENTITY],
-            source="dlib, 29-layer ResNet, read from its own file",
-            origin="built-in",
-            preprocessing=Preprocessing((SIDE, SIDE), (red, green, blue), (_STD, _STD, _STD)),
-        )
-        return cls(network, info, flip=flip, batch_size=batch_size)
-
-    @property
-    def info(self) -> ExpertInfo:
-        """Who this expert is."""
-        return self._info
+            "dlib", "embedder", LENGTH, file_sha256(path), True, LICENCES[IDENTITY],
+            "dlib, 29-layer ResNet, read from its own file", "built-in", preprocessing,
+        )  # fmt: skip
+        return cls(network, info, flip=flip)
 
     def embed(self, images: Tensor) -> Tensor:
         """float32 (N, 3, H, W) in [0, 1] -> (N, 128), not L2-normalised; gradients reach the images."""
         check_images(images)
-        if not len(images):
-            return images.new_zeros(0, LENGTH)
-        if tuple(images.shape[2:]) != (SIDE, SIDE):
+        if len(images) and tuple(images.shape[2:]) != (SIDE, SIDE):
             images = F.interpolate(images, size=(SIDE, SIDE), mode="bilinear", align_corners=False, antialias=True)
-        return torch.cat([self._embed_chunk(chunk) for chunk in torch.split(images, self._batch_size)])
+        return super().embed(images)
 
-    def _embed_chunk(self, images: Tensor) -> Tensor:
-        features = cast(Tensor, self._network(images))
-        return (features + self._network(images.flip(3))) / 2 if self._info.flip else features
+    def _features(self, images: Tensor) -> Tensor:
+        return cast(Tensor, self._network(images))
 
 
 def torch_network(read: DlibNetwork, source: str) -> DlibResNet:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import copy
-from importlib import resources
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from veilkit.errors import CheckpointError
 from veilkit.experts.base import ExpertInfo, Origin, Predictor, check_images
+from veilkit.experts.names import file_sha256, packaged_weights
 from veilkit.experts.preprocessing import NORMALISATIONS, Preprocessing
-from veilkit.experts.weights_files import file_sha256
 from veilkit.networks.face_attributes import FaceAttributes, Head, load_face_attributes
-
-PACKAGED = "faces.safetensors"
 
 
 class FaceAttributePredictor(Predictor):
@@ -88,10 +84,5 @@ class FaceAttributePredictor(Predictor):
 
 def load_packaged(head: Head) -> FaceAttributePredictor:
     """One head of the packaged network, trained on generated faces."""
-    folder = resources.files("veilkit.experts") / "weights"
-    weights, card = folder / PACKAGED, folder / "faces.md"
-    if not weights.is_file():
-        raise CheckpointError(f"this installation lacks the weights of the expert {head!r}; install veilkit again")
-    text = card.read_text(encoding="utf-8") if card.is_file() else ""
-    with resources.as_file(weights) as path:
-        return FaceAttributePredictor.load(path, head, origin="built-in", card=text)
+    with packaged_weights("faces", head) as (path, card):
+        return FaceAttributePredictor.load(path, head, origin="built-in", card=card)

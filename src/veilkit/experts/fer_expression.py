@@ -17,14 +17,14 @@ from torch import Tensor, nn
 from veilkit.errors import CheckpointError, MissingExtraError
 from veilkit.experts.alignment import warp
 from veilkit.experts.base import ExpertInfo, Predictor, check_images, refuse_gradient
-from veilkit.experts.weights_files import file_sha256, weights_file
+from veilkit.experts.names import file_sha256, weights_file
+from veilkit.experts.preprocessing import LUMA
 from veilkit.experts.yunet import YuNet
 from veilkit.networks.mini_xception import CLASSES, SIDE, MiniXception, Separable, XceptionBlock
 
 FILE = "emotion_model.hdf5"
 _FILE_ORDER = ("angry", "disgusted", "fearful", "happy", "sad", "surprised", "neutral")
 EXPRESSIONS = ("neutral", "happy", "sad", "surprised", "angry", "disgusted", "fearful")
-_LUMA = (0.299, 0.587, 0.114)
 _MARGIN = 1.1  # side of the crop, of the longer side of the face's box
 _Read = Callable[[str], Tensor]
 
@@ -76,7 +76,7 @@ class FerExpression(Predictor):
         side = _MARGIN * (box[2:] - box[:2]).max()
         corner = (box[:2] + box[2:]) / 2 - side / 2
         matrix = torch.cat([torch.eye(2) * SIDE / side, (-corner * SIDE / side)[:, None]], 1)[None]
-        grey = (warp(image, matrix, (SIDE, SIDE)) * torch.tensor(_LUMA)[:, None, None]).sum(1, keepdim=True)
+        grey = (warp(image, matrix, (SIDE, SIDE)) * torch.tensor(LUMA)[:, None, None]).sum(1, keepdim=True)
         answer = cast(Tensor, self._network(grey * 2 - 1)).softmax(1)[0]
         return answer[[_FILE_ORDER.index(name) for name in EXPRESSIONS]]
 

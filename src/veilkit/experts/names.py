@@ -1,9 +1,13 @@
-"""Names of experts, checked before anything is loaded: the built-in ones, the user's own, and files."""
+"""Names of experts, checked before anything is loaded: the built-in ones, the user's own, and files of weights."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -59,3 +63,43 @@ def check_expert_name(given: Any) -> None:
             raise CheckpointError(f"{given}: no such model file")
     elif isinstance(given, str) and VIEW_SIGN not in given and given not in expert_names():
         raise unknown_expert(given)
+
+
+VARIABLE, DATA = "VEILKIT_WEIGHTS", "VEILKIT_DATA"
+
+
+def file_sha256(path: Path) -> str:
+    """64 hexadecimal digits; the file is never held in memory as a whole."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise CheckpointError(f"{path}: the model file cannot be read: {error.strerror}") from None
+
+
+@contextmanager
+def packaged_weights(file: str, expert: str) -> Iterator[tuple[Path, str]]:
+    """The file of weights that comes with veilkit for an expert, and the text of its model card."""
+    folder = resources.files("veilkit.experts") / "weights"
+    weights, card = folder / f"{file}.safetensors", folder / f"{file}.md"
+    if not weights.is_file():
+        raise CheckpointError(f"this installation lacks the weights of the expert {expert!r}; install veilkit again")
+    with resources.as_file(weights) as path:
+        yield path, card.read_text(encoding="utf-8") if card.is_file() else ""
+
+
+def weights_folder() -> Path | None:
+    """$VEILKIT_WEIGHTS, or the folder `weights` beside $VEILKIT_DATA; None where neither is set."""
+    if own := os.environ.get(VARIABLE):
+        return Path(own)
+    data = os.environ.get(DATA)
+    return Path(data).resolve().parent / "weights" if data else None
+
+
+def weights_file(name: str) -> Path:
+    """The file `name` in that folder."""
+    folder = weights_folder()
+    if folder is None or not (folder / name).is_file():
+        where = f"it is not in {folder}" if folder else f"{VARIABLE} is not set"
+        raise CheckpointError(f"this judge needs {name}, but {where}; point {VARIABLE} at the folder that holds it")
+    return folder / name

@@ -5,16 +5,16 @@ from __future__ import annotations
 import hashlib
 import importlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from veilkit.errors import CheckpointError, ConfigError, MissingExtraError
-from veilkit.experts.base import Embedder, ExpertInfo, Origin, check_images, refuse_gradient
+from veilkit.experts.base import Description, ExpertInfo, NetworkEmbedder
 from veilkit.experts.preprocessing import Preprocessing, size_text
 
 MOST_DEPTH = 64  # messages within messages; a graph in a node in a graph takes three
@@ -163,75 +163,41 @@ def check_runtime() -> None:
     _onnxruntime()
 
 
-class OnnxEmbedder(Embedder):
-    """An ONNX network that returns features (N, D).
-
-    flip: average the features of each image and its mirror image, at twice the cost. batch_size: images that go
-    through the network at a time.
-    """
+class OnnxEmbedder(NetworkEmbedder):
+    """An ONNX network that returns features (N, D); no gradient passes it."""
 
     def __init__(self, model: OnnxModel, info: ExpertInfo, *, flip: bool = False, batch_size: int = 32) -> None:
         if info.preprocessing is None:
             raise ConfigError("an ONNX expert needs an input size and a normalisation")
-        self._model, self._info, self._prepare = model, replace(info, flip=flip), info.preprocessing
-        self._batch_size = model.batch or batch_size
+        super().__init__(info, flip=flip, batch_size=model.batch or batch_size)
+        self._model, self._prepare = model, info.preprocessing
 
     @classmethod
     def load(
-        cls,
-        path: Path,
-        preprocessing: Preprocessing,
-        *,
-        name: str | None = None,
-        licence: str = "not stated",
-        source: str = "",
-        origin: Origin = "file",
-        card: str = "",
-        flip: bool = False,
-        batch_size: int = 32,
-    ) -> OnnxEmbedder:
+        cls, path: Path, preprocessing: Preprocessing, *, name: str | None = None, flip: bool = False,
+        batch_size: int = 32, **description: Unpack[Description],
+    ) -> OnnxEmbedder:  # fmt: skip
         """Open an ONNX file; the length of its features is found by embedding one grey image."""
         path = Path(path)
         model = open_onnx(path)
-        if model.size is not None and model.size != preprocessing.size:
-            raise CheckpointError(
-                f"{path.name}: the network takes images of {size_text(model.size)}, "
-                f"but the size given is {size_text(preprocessing.size)}"
-            )
+        check_size(path, model.size, preprocessing.size)
         grey = preprocessing(torch.full((1, 3, *preprocessing.size), 0.5))
+        dim = _checked(model.run(grey), 1, path.name).shape[1]
         info = ExpertInfo(
-            name=name or path.stem,
-            kind="embedder",
-            dim=_checked(model.run(grey), 1, path.name).shape[1],
-            sha256=model.sha256,
-            differentiable=False,
-            licence=licence,
-            source=source,
-            origin=origin,
-            preprocessing=preprocessing,
-            card=card,
+            name or path.stem, "embedder", dim, model.sha256, False, preprocessing=preprocessing, **description
         )
         return cls(model, info, flip=flip, batch_size=batch_size)
 
-    @property
-    def info(self) -> ExpertInfo:
-        """Who this expert is."""
-        return self._info
-
-    def embed(self, images: Tensor) -> Tensor:
-        """float32 (N, 3, H, W) in [0, 1], any size -> (N, D), not L2-normalised."""
-        check_images(images)
-        refuse_gradient(images, self)
-        if not len(images):
-            return images.new_zeros(0, self.dim)
-        return torch.cat([self._embed_chunk(chunk) for chunk in torch.split(images.detach(), self._batch_size)])
-
-    def _embed_chunk(self, images: Tensor) -> Tensor:
-        features = self._run(images)
-        return (features + self._run(images.flip(3))) / 2 if self._info.flip else features
-
-    def _run(self, images: Tensor) -> Tensor:
+    def _features(self, images: Tensor) -> Tensor:
         return _checked(self._model.run(self._prepare(images)), len(images), self.name, self.dim)
+
+
+def check_size(path: Path, bound: tuple[int, int] | None, size: tuple[int, int]) -> None:
+    """Raise unless a network that is bound to images of one size, if at all, takes those of `size`."""
+    if bound is not None and bound != size:
+        raise CheckpointError(
+            f"{path.name}: the network takes images of {size_text(bound)}, but the size given is {size_text(size)}"
+        )
 
 
 def _checked(features: Tensor, count: int, name: str, dim: int | None = None) -> Tensor:

@@ -20,7 +20,7 @@ from torch import Tensor
 from veilkit.errors import CheckpointError, MissingExtraError
 from veilkit.experts.alignment import similarity, warp
 from veilkit.experts.base import Detections, ExpertInfo, Predictor, check_images, refuse_gradient
-from veilkit.experts.weights_files import file_sha256, weights_file
+from veilkit.experts.names import file_sha256, weights_file
 from veilkit.experts.yunet import YuNet
 
 What = Literal["gaze", "head-pose", "landmarks"]

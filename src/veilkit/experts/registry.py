@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from veilkit.errors import CheckpointError, ConfigError, UnknownNameError
-from veilkit.experts.base import Embedder, ExpertInfo
+from veilkit.display import Table
+from veilkit.errors import CheckpointError, ConfigError, MissingExtraError, UnknownNameError
+from veilkit.experts.base import Description, Embedder, ExpertInfo
 from veilkit.experts.builtin import BUILT_IN
-from veilkit.experts.names import SUFFIXES, expert_names, is_file_name, unknown_expert
+from veilkit.experts.names import SUFFIXES, expert_names, file_sha256, is_file_name, unknown_expert
 from veilkit.experts.onnx import OnnxEmbedder
-from veilkit.experts.onnx_trial import try_onnx
-from veilkit.experts.preprocessing import NORMALISATIONS, Normalisation, Order, Preprocessing
+from veilkit.experts.preprocessing import NORMALISATIONS, Normalisation, Order, size_text
 from veilkit.experts.store import Entry, ExpertStore, check_name
 from veilkit.experts.torch_embedder import TorchEmbedder
-from veilkit.experts.trial import try_embedder
-from veilkit.experts.weights_files import file_sha256
+from veilkit.experts.trial import Tried, try_embedder, try_onnx
 from veilkit.lookup import unknown_name
 from veilkit.safetensors_file import read_metadata
 
@@ -69,19 +68,11 @@ def describe_expert(name: str) -> ExpertInfo:
     if name not in store.names():
         raise UnknownNameError(unknown_name("expert", name, dict.fromkeys(expert_names())))
     entry = store.read(name)
+    by_torch = entry.file.endswith(".safetensors")
     return ExpertInfo(
-        name=entry.name,
-        kind=entry.kind,
-        dim=entry.dim,
-        sha256=entry.sha256,
-        differentiable=entry.file.endswith(".safetensors"),
-        licence=entry.licence,
-        source=entry.source,
-        origin="user",
-        preprocessing=entry.preprocessing,
-        flip=entry.flip,
-        card=store.card(name),
-    )
+        name, entry.kind, entry.dim, entry.sha256, by_torch, preprocessing=entry.preprocessing, flip=entry.flip,
+        **_description(store, entry),
+    )  # fmt: skip
 
 
 def add_expert(file: Path, addition: Addition) -> ExpertInfo:
@@ -122,27 +113,14 @@ def _load_file(path: Path, *, flip: bool) -> Embedder:
 
 
 def _load_registered(store: ExpertStore, entry: Entry, *, flip: bool) -> Embedder:
-    path = store.verified_weights(entry)
+    path, description = store.verified_weights(entry), _description(store, entry)
     if entry.file == "weights.onnx":
-        return OnnxEmbedder.load(
-            path,
-            entry.preprocessing,
-            name=entry.name,
-            licence=entry.licence,
-            source=entry.source,
-            origin="user",
-            card=store.card(entry.name),
-            flip=flip,
-        )
-    return TorchEmbedder.load(
-        path,
-        name=entry.name,
-        licence=entry.licence,
-        source=entry.source,
-        origin="user",
-        card=store.card(entry.name),
-        flip=flip,
-    )
+        return OnnxEmbedder.load(path, entry.preprocessing, name=entry.name, flip=flip, **description)
+    return TorchEmbedder.load(path, name=entry.name, flip=flip, **description)
+
+
+def _description(store: ExpertStore, entry: Entry) -> Description:
+    return {"licence": entry.licence, "source": entry.source, "origin": "user", "card": store.card(entry.name)}
 
 
 def _check_request(file: Path, addition: Addition) -> None:
@@ -186,30 +164,39 @@ def _stated_sha256(file: Path) -> str | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Tried:
-    """What a trial of a model has shown."""
-
-    dim: int
-    sha256: str
-    preprocessing: Preprocessing
-
-
-def _tried(file: Path, addition: Addition) -> _Tried:
+def _tried(file: Path, addition: Addition) -> Tried:
     if file.suffix == ".safetensors":
         if addition.size or addition.normalisation or addition.order:
             raise ConfigError(f"{file.name} holds its input size and normalisation itself; leave them out")
         embedder = TorchEmbedder.load(file, name=addition.name, flip=addition.flip)
         try_embedder(embedder)
         assert embedder.info.preprocessing is not None  # a Re-ID network has it
-        return _Tried(embedder.dim, embedder.sha256, embedder.info.preprocessing)
+        return Tried(embedder.dim, embedder.sha256, embedder.info.preprocessing)
     if addition.normalisation is None:
         raise ConfigError(
             "an ONNX file does not say its normalisation; give one of "
             f"{', '.join(sorted(NORMALISATIONS))} or MEAN,MEAN,MEAN/STD,STD,STD"
         )
-    order = addition.order or "rgb"
-    found = try_onnx(
-        file, addition.normalisation, name=addition.name, size=addition.size, order=order, flip=addition.flip
+    return try_onnx(
+        file,
+        addition.normalisation,
+        name=addition.name,
+        size=addition.size,
+        order=addition.order or "rgb",
+        flip=addition.flip,
     )
-    return _Tried(found.dim, found.sha256, Preprocessing(found.size, *addition.normalisation, order))
+
+
+def experts() -> Table:
+    """The recognisers that can judge or supervise: those that come with veilkit, then your own."""
+    rows = []
+    for name in expert_names():
+        try:
+            info = describe_expert(name)
+        except (CheckpointError, MissingExtraError) as error:
+            rows.append((name, "", "", "", "", f"not usable: {error}"))
+            continue
+        size = size_text(info.preprocessing.size) if info.preprocessing else "any size"
+        supervises = "yes" if info.differentiable else "no"
+        rows.append((name, str(info.dim), size, supervises, info.origin, info.licence))
+    return Table("expert", ("name", "features", "input", "supervises", "origin", "licence"), rows)

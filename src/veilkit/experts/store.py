@@ -17,9 +17,8 @@ from typing import Literal
 from pydantic import TypeAdapter, ValidationError
 
 from veilkit.errors import CheckpointError, ConfigError, DestinationError, UnknownNameError
-from veilkit.experts.names import NAME, SUFFIXES, added_names, data_home
+from veilkit.experts.names import NAME, SUFFIXES, added_names, data_home, file_sha256
 from veilkit.experts.preprocessing import Preprocessing
-from veilkit.experts.weights_files import file_sha256
 from veilkit.lookup import unknown_name
 
 _RECORD, _CARD = "expert.json", "card.md"

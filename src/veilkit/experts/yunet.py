@@ -14,8 +14,8 @@ from torch import Tensor
 
 from veilkit.errors import CheckpointError
 from veilkit.experts.base import Detections, Detector, ExpertInfo, check_images, refuse_gradient
+from veilkit.experts.names import file_sha256, weights_file
 from veilkit.experts.search_size import LEAST_SIDE
-from veilkit.experts.weights_files import file_sha256, weights_file
 
 FILE = "yunet.onnx"
 

@@ -16,7 +16,7 @@ from veilkit.attacks.pictures import HeldPictures
 from veilkit.checkpoint import save_checkpoint
 from veilkit.datasets.augment import AugmentConfig
 from veilkit.errors import VeilkitError
-from veilkit.experts.weights_files import file_sha256
+from veilkit.experts.names import file_sha256
 from veilkit.networks.backbones import BACKBONE_KIND, build_backbone
 
 

@@ -17,7 +17,7 @@ from veilkit.audit import AuditResult, read_audit, run_audit
 from veilkit.audit.cells.store import CellFiles
 from veilkit.errors import CheckpointError, UsageError
 from veilkit.experts.builtin import HistogramEmbedder
-from veilkit.experts.weights_files import file_sha256
+from veilkit.experts.names import file_sha256
 
 QUICK = ["stock_recogniser", "linkage", "own_original", "mean_image"]
 

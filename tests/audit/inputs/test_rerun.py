@@ -19,7 +19,7 @@ from veilkit.audit.report.model import command
 from veilkit.audit.run import run_audit
 from veilkit.errors import CheckpointError
 from veilkit.experts import load_expert
-from veilkit.experts.weights_files import file_sha256
+from veilkit.experts.names import file_sha256
 from veilkit.methods.disguise.identity import OwnIdentity
 from veilkit.methods.disguise.method import Disguise
 from veilkit.methods.pixelfade.method import PixelFade

@@ -19,7 +19,7 @@ from veilkit.audit.inputs.spec import read_spec
 from veilkit.audit.matrix import combinations, run_matrix
 from veilkit.cli import app
 from veilkit.errors import CheckpointError, ConfigError, DataError, UsageError, VeilkitError
-from veilkit.experts.weights_files import file_sha256
+from veilkit.experts.names import file_sha256
 
 PAGE = Path(__file__).parents[3] / "docs" / "audit.md"
 LEAST = '[[datasets]]\nname = "a"\noriginals = "o"\n'

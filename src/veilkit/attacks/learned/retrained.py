@@ -25,8 +25,8 @@ from veilkit.checkpoint import load_checkpoint
 from veilkit.datasets.augment import AugmentConfig
 from veilkit.datasets.sampler import PKSampler
 from veilkit.experts import Embedder
+from veilkit.experts.names import file_sha256
 from veilkit.experts.torch_embedder import TorchEmbedder
-from veilkit.experts.weights_files import file_sha256
 from veilkit.networks.backbones import BACKBONE_KIND
 from veilkit.networks.reid import REID_KIND, ReidNetwork
 from veilkit.rng import Randomness

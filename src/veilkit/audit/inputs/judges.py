@@ -1,6 +1,6 @@
 """Which recognisers take part: the authorised expert, and a judge that is independent of it.
 
-A name such as dlib@dlib is an identity expert of faces that is shown a view of wide crops (`experts.supervisors`).
+A name such as dlib@dlib is an identity expert of faces that is shown a view of wide crops (`experts.faces`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 from veilkit.audit.result import Recogniser
 from veilkit.errors import CheckpointError
 from veilkit.experts import Embedder, load_expert
-from veilkit.experts.supervisors import load_viewed, names_view
+from veilkit.experts.faces import load_viewed, names_view
 
 BUILT_IN = ("people", "histogram")  # in the order of preference
 

@@ -17,7 +17,7 @@ from veilkit.errors import ConfigError
 from veilkit.experts import Embedder
 from veilkit.experts.alignment import WIDE, warp
 from veilkit.experts.base import Detector
-from veilkit.experts.supervisors import load_identity, load_utility
+from veilkit.experts.faces import load_identity, load_utility
 from veilkit.methods.disguise.critics import CriticsConfig
 from veilkit.methods.disguise.identity import IdentityEncoder, OwnIdentity, cluster_people, known_person
 from veilkit.methods.disguise.identity_channel import Channel, ChannelKind, check_channel, make_channel

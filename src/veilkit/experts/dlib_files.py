@@ -1,24 +1,60 @@
-"""dlib's files of networks, read without dlib: what each layer is and its numbers. Nothing in them can run.
+"""dlib and its model files (extra: faces), and its files of networks, read without it: nothing in them can run.
 
 The format, as dlib's `serialize` writes it: an integer is one byte that holds the count of bytes to follow (its
 highest bit the sign), then these bytes, lowest first; a number with a point is two integers, m and e, meaning
-m * 2^e;  a word is its length and its bytes; a truth is the letter 1 or 0; a tensor is its version, four sizes and
+m * 2^e; a word is its length and its bytes; a truth is the letter 1 or 0; a tensor is its version, four sizes and
 float32 values, lowest byte first. A network is its layers from the image on, each a word for its kind, its own
 fields, three truths and three tensors that only training fills.
 """
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from veilkit.errors import CheckpointError
+from veilkit.errors import CheckpointError, MissingExtraError
+
+_PACKAGE = "face_recognition_models"  # importing it would need pkg_resources
+IDENTITY = "dlib_face_recognition_resnet_model_v1.dat"
+POINTS_5 = "shape_predictor_5_face_landmarks.dat"
+POINTS_68 = "shape_predictor_68_face_landmarks.dat"
+LICENCES = {
+    IDENTITY: "public domain (CC0)",
+    POINTS_5: "public domain (CC0)",
+    POINTS_68: "trained on iBUG 300-W, whose terms exclude commercial use",
+}
+
+
+def dlib_model(name: str) -> Path:
+    """The file of a model, by one of the names above."""
+    try:
+        files = metadata.files(_PACKAGE) or []
+    except metadata.PackageNotFoundError:
+        raise MissingExtraError(_PACKAGE, "faces") from None
+    for file in files:
+        if file.name == name:
+            path = Path(str(file.locate()))
+            if path.is_file():
+                return path
+    raise MissingExtraError(f"{name} of {_PACKAGE}", "faces")
+
+
+def import_dlib() -> Any:
+    """The module dlib."""
+    try:
+        return importlib.import_module("dlib")
+    except ImportError:
+        raise MissingExtraError("dlib", "faces") from None
+
 
 _LARGEST = 2**31  # bytes of a file; more is damage
 _LONGEST = 64  # bytes of a word

@@ -18,11 +18,11 @@ from tests.experts.onnx_files import (
     write_onnx,
 )
 from veilkit.errors import CheckpointError
-from veilkit.experts import onnx_trial
+from veilkit.experts import trial
 from veilkit.experts.onnx import open_onnx, refuse_external_data
-from veilkit.experts.onnx_trial import Limits, try_onnx
 from veilkit.experts.preprocessing import NORMALISATIONS
 from veilkit.experts.registry import Addition, add_expert
+from veilkit.experts.trial import Limits, try_onnx
 
 SIGNED = NORMALISATIONS["signed"]
 ASKED = Addition("colours", "MIT", normalisation=SIGNED)
@@ -86,7 +86,7 @@ def test_an_onnx_expert_is_tried_in_a_process_of_its_own(tmp_path: Path, home: P
 def test_an_endless_loop_is_refused_and_leaves_nothing(
     tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(onnx_trial, "LIMITS", Limits(seconds=2.0))
+    monkeypatch.setattr(trial, "LIMITS", Limits(seconds=2.0))
     with pytest.raises(CheckpointError, match=r"loop\.onnx: .* within 2 seconds of computing; .* loop"):
         add_expert(endless_loop(tmp_path / "loop.onnx"), ASKED)
     assert not (home / "experts").exists()
