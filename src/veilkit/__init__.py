@@ -7,8 +7,11 @@ memory. `methods()`, `attacks()` and `experts()` are tables of what there is.
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from veilkit.lookup import lazy_names
 
 if TYPE_CHECKING:
     from veilkit.attacks.table import attacks as attacks
@@ -36,26 +39,19 @@ if TYPE_CHECKING:
     from veilkit.version import __version__ as __version__
 
 # torch takes seconds to import: names are looked up when they are first used.
-_HOMES = {
-    "Addition": "veilkit.experts.registry",
-    "AuditOptions": "veilkit.audit.options",
-    "AuditResult": "veilkit.audit.result",
-    "Key": "veilkit.key",
-    "LoadedMethod": "veilkit.methods.in_memory",
-    "Outcome": "veilkit.pipeline.protect",
-    "ProtectOptions": "veilkit.pipeline.options",
-    "Protected": "veilkit.methods.in_memory",
-    "RecoverOptions": "veilkit.pipeline.options",
-    "Recovered": "veilkit.pipeline.recovery.target",
-    "VeilkitError": "veilkit.errors",
-    "__version__": "veilkit.version",
-    "add_expert": "veilkit.experts.registry",
-    "load_expert": "veilkit.experts.registry",
-    "load_method": "veilkit.methods.in_memory",
-    "protect": "veilkit.pipeline.protect",
-    "read_audit": "veilkit.audit.result",
-    "recover": "veilkit.pipeline.recovery",
-    "run_audit": "veilkit.audit.run",
+_NAMES = {
+    "audit.options": "AuditOptions",
+    "audit.result": "AuditResult read_audit",
+    "audit.run": "run_audit",
+    "errors": "VeilkitError",
+    "experts.registry": "Addition add_expert load_expert",
+    "key": "Key",
+    "methods.in_memory": "LoadedMethod Protected load_method",
+    "pipeline.options": "ProtectOptions RecoverOptions",
+    "pipeline.protect": "Outcome protect",
+    "pipeline.recovery": "recover",
+    "pipeline.recovery.target": "Recovered",
+    "version": "__version__",
 }
 # Folders of the package whose names are also functions, and those functions.
 _CALLED = {
@@ -64,37 +60,8 @@ _CALLED = {
     "experts": ("veilkit.experts.registry", "experts"),
     "methods": ("veilkit.methods.table", "methods"),
 }
-__all__ = [
-    "Addition",
-    "AuditOptions",
-    "AuditResult",
-    "Key",
-    "LoadedMethod",
-    "Outcome",
-    "ProtectOptions",
-    "Protected",
-    "RecoverOptions",
-    "Recovered",
-    "VeilkitError",
-    "__version__",
-    "add_expert",
-    "attacks",
-    "audit",
-    "experts",
-    "load_expert",
-    "load_method",
-    "methods",
-    "protect",
-    "read_audit",
-    "recover",
-    "run_audit",
-]
-
-
-def _looked_up(module: str, name: str) -> Any:
-    from importlib import import_module
-
-    return getattr(import_module(module), name)
+__all__ = [*_CALLED, *" ".join(_NAMES.values()).split()]  # noqa: PLE0604 - all are strings
+_named = lazy_names(__name__, _NAMES)
 
 
 class _Called(ModuleType):
@@ -111,7 +78,8 @@ class _Called(ModuleType):
 
     @property
     def _function(self) -> Any:
-        return _looked_up(*_CALLED[self.__name__.rpartition(".")[2]])
+        module, function = _CALLED[self.__name__.rpartition(".")[2]]
+        return getattr(import_module(module), function)
 
 
 class _Veilkit(ModuleType):
@@ -127,13 +95,7 @@ sys.modules[__name__].__class__ = _Veilkit
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return _looked_up(_HOMES[name], name)
-    if name in _CALLED:
-        from importlib import import_module
-
-        return import_module(f"veilkit.{name}")
-    raise AttributeError(f"module 'veilkit' has no attribute {name!r}")
+    return import_module(f"veilkit.{name}") if name in _CALLED else _named(name)
 
 
 def __dir__() -> list[str]:

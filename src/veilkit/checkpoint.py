@@ -21,9 +21,8 @@ import torch
 from safetensors.torch import save as to_safetensors
 from torch import Tensor, nn
 
+from veilkit.bounded_files import read_object, read_safetensors
 from veilkit.errors import CheckpointError, ConfigError, DataError, DestinationError, UnknownNameError
-from veilkit.plain_json import read_object
-from veilkit.safetensors_file import read_safetensors
 
 FORMAT = "veilkit-1"
 _LISTED = 6  # tensors named in a message before "and N more"

@@ -1,4 +1,4 @@
-"""Tables that print well, in a terminal and in a notebook."""
+"""Text for people: counts, tables that print well in a terminal and in a notebook, safe cells of CSV files."""
 
 from __future__ import annotations
 
@@ -6,6 +6,37 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 from veilkit.lookup import Lookup
+
+
+def counted(count: int, one: str, many: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "person", "people"), counted(2000, "person", "people")
+    ('1 person', '2,000 people')
+    """
+    return f"{count:,} {one if count == 1 else many}"
+
+
+_FORMULA = frozenset("=+-@\uff1d\uff0b\uff0d\uff20")  # also full-width, which some spreadsheets take as well
+_CONTROL = frozenset("\t\r\n")
+_MARK = "'"
+
+
+def safe_cell(text: str) -> str:
+    """`text`, with an apostrophe before it where a spreadsheet could take it for a formula.
+
+    An apostrophe of its own is doubled, so that `cell_text` always gives the text back.
+
+    >>> [safe_cell(text) for text in ("=HYPERLINK(1)", "a=b.jpg", "'quoted'", " @x")]
+    ["'=HYPERLINK(1)", 'a=b.jpg', "''quoted'", "' @x"]
+    """
+    risky = text[:1] in _CONTROL or text[:1] == _MARK or text.lstrip()[:1] in _FORMULA
+    return _MARK + text if risky else text
+
+
+def cell_text(cell: str) -> str:
+    """The text that `safe_cell` made a cell of."""
+    return cell.removeprefix(_MARK)
 
 
 class Table:

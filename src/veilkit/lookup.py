@@ -1,11 +1,11 @@
-"""Explicit lookup tables: a duplicate is rejected, an unknown name is answered with the known ones."""
+"""Explicit lookup tables: a duplicate is rejected, an unknown name is answered with the known ones; lazy names."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from veilkit.errors import UnknownNameError
 
@@ -84,3 +84,15 @@ def unknown_name(kind: str, name: str, known: Mapping[str, object]) -> str:
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else "."
     return f"unknown {kind} {name!r}{hint} Known: {', '.join(sorted(known))}"
+
+
+def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
+    """`__getattr__` of a package. modules: below the package, and the names that each offers, with spaces between."""
+    homes = {name: module for module, names in modules.items() for name in names.split()}
+
+    def found(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(f"{package}.{homes[name]}"), name)
+
+    return found

@@ -48,9 +48,9 @@ class Word:
     stands: str = ""
 
 
-def option(default: Any, told: str, **how: Any) -> Any:
-    """A field that is an option. MISSING as its default makes it required; told: its help; how: fields of `Word`."""
-    return field(default=default, metadata={_WORD: Word(told, **how)})
+def option(default: Any, help_text: str, **how: Any) -> Any:
+    """A field that is an option. MISSING as its default makes it required; how: further fields of `Word`."""
+    return field(default=default, metadata={_WORD: Word(help_text, **how)})
 
 
 def word_of(each: Field[Any]) -> Word | None:

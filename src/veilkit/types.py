@@ -8,8 +8,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from veilkit.display import counted
 from veilkit.errors import DataError
-from veilkit.text import counted
 
 if TYPE_CHECKING:
     from torch import Tensor

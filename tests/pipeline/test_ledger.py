@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from veilkit.csv_cells import cell_text
 from veilkit.datasets.labels import labeller
+from veilkit.display import cell_text
 from veilkit.errors import DestinationError, KeyFileError
 from veilkit.pipeline.ledger import Entry, Ledger
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from veilkit.lazy import lazy_names
+from veilkit.lookup import lazy_names
 
 if TYPE_CHECKING:
     from veilkit.audit.options import AuditOptions

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from veilkit.audit.verdicts.verdict import LevelVerdict
 from veilkit.display import Table, html_table
 from veilkit.errors import DataError
-from veilkit.text import counted
+from veilkit.display import counted
 from veilkit.types import Evidence, Role, Score
 
 By = Literal["expert", "judge", "images"]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-from veilkit.csv_cells import safe_cell
+from veilkit.display import safe_cell
 from veilkit.errors import ConfigError, DataError
 
 T = TypeVar("T")

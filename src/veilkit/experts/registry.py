@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from veilkit.bounded_files import read_metadata
 from veilkit.display import Table
 from veilkit.errors import CheckpointError, ConfigError, MissingExtraError, UnknownNameError
 from veilkit.experts.base import Description, Embedder, ExpertInfo
@@ -16,7 +17,6 @@ from veilkit.experts.store import Entry, ExpertStore, check_name
 from veilkit.experts.torch_embedder import TorchEmbedder
 from veilkit.experts.trial import Tried, try_embedder, try_onnx
 from veilkit.lookup import unknown_name
-from veilkit.safetensors_file import read_metadata
 
 _PICKLED = (".bin", ".ckpt", ".joblib", ".pickle", ".pkl", ".pt", ".pth", ".tar")
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from veilkit.csv_cells import cell_text, safe_cell
+from veilkit.display import cell_text, safe_cell
 from veilkit.errors import DataError
 
 Action = Literal["protect", "hide", "spare"]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from veilkit.lazy import lazy_names
-from veilkit.lookup import LazyLookup
+from veilkit.lookup import LazyLookup, lazy_names
 
 if TYPE_CHECKING:
     from veilkit.methods.base import (

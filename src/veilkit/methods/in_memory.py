@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from veilkit.configs import as_dict, differing
-from veilkit.display import html_table
+from veilkit.display import counted, html_table
 from veilkit.errors import DataError, UsageError
 from veilkit.key import Key, read_or_create_key
 from veilkit.media.arrays import content_name, read_pictures
@@ -21,7 +21,6 @@ from veilkit.media.shape import resized
 from veilkit.media.writing import to_pixels
 from veilkit.methods import METHODS, Calibrates, Item, Learns, Method, Mixes, Synthesiser, bind
 from veilkit.rng import Randomness
-from veilkit.text import counted
 from veilkit.types import ImageBatch, PictureReport, Release
 
 if TYPE_CHECKING:

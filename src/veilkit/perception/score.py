@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from veilkit.display import counted
 from veilkit.errors import DataError
 from veilkit.metrics import (
     Interval,
@@ -31,7 +32,6 @@ from veilkit.perception.key import StudyKey, read_study_key
 from veilkit.perception.plan import KINDS, Kind
 from veilkit.perception.scores import Agreement, Detection, Dropped, Row, StudyScores
 from veilkit.rng import Randomness
-from veilkit.text import counted
 
 _FEW = 5  # participants, below which their draws say little
 

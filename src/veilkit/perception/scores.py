@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
+from veilkit.display import counted
 from veilkit.metrics import Interval
 from veilkit.perception.plan import Kind
-from veilkit.text import counted
 
 
 @dataclass(frozen=True, slots=True)

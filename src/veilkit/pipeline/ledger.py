@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, get_args
 
-from veilkit.csv_cells import safe_cell
+from veilkit.display import safe_cell
 from veilkit.errors import DestinationError
 from veilkit.pipeline.names import Names, name_fault
 from veilkit.secret_file import check_private
@@ -289,7 +289,7 @@ class Ledger:
 
 
 def _write_table(file: Path, head: Sequence[str], rows: Iterator[Sequence[str]]) -> None:
-    """A CSV file that only its owner can read. No cell of it is a formula to a spreadsheet: see `csv_cells`."""
+    """A CSV file that only its owner can read. No cell of it is a formula to a spreadsheet: see `safe_cell`."""
     file.unlink(missing_ok=True)  # its rights may be others, and a link must not be followed
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "w", newline="", encoding="utf-8", errors="surrogateescape") as out:

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from veilkit.display import html_table
+from veilkit.display import counted, html_table
 from veilkit.options import takes
 from veilkit.pipeline.options import ProtectOptions
-from veilkit.text import counted
 
 if TYPE_CHECKING:
     from veilkit.methods.base import Method

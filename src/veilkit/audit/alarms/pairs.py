@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from veilkit.audit.inputs.subject import Subject
 from veilkit.audit.result import Alarm, AuditResult
+from veilkit.display import counted
 from veilkit.methods import METHODS, Calibrates, Learns, Mixes, Synthesiser
 from veilkit.pipeline.ledger_queries import remembered_sources
 from veilkit.pipeline.manifest import Manifest
 from veilkit.pipeline.synthesis import is_synthetic
-from veilkit.text import counted
 
 NO_PAIRS, WRONG_PAIRS = "no pairs", "wrong pairs"
 UNCONFIRMED = (

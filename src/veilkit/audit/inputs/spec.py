@@ -14,9 +14,9 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from veilkit.audit.options import seconds_of, wanted_attacks
+from veilkit.bounded_files import check_plain
 from veilkit.errors import ConfigError, DataError, UsageError
 from veilkit.methods import METHODS, Learns
-from veilkit.plain_json import check_plain
 
 _NAME = re.compile(r"[\w-]+")
 _MOST_BYTES = 2**20  # of a spec

@@ -20,12 +20,12 @@ from veilkit.audit.result import Input
 from veilkit.datasets.folder import load_folder
 from veilkit.datasets.labels import MARKET_FOLDERS, is_market_layout, labeller
 from veilkit.datasets.market1501 import JUNK
+from veilkit.display import counted
 from veilkit.errors import DataError, UsageError
 from veilkit.media.reading import Limits
 from veilkit.pipeline.manifest import Manifest, known_manifest
 from veilkit.pipeline.pairing import Pairing, choose_key, pair, swapped
 from veilkit.pipeline.synthesis import is_synthetic
-from veilkit.text import counted
 
 _TRAIN, _QUERY, _GALLERY = (f"{folder}/" for folder in MARKET_FOLDERS)
 

@@ -16,7 +16,7 @@ from veilkit.datasets.folder import load_folder
 from veilkit.errors import DataError
 from veilkit.media.reading import sha256
 from veilkit.pipeline.manifest import SUMS, read_listing
-from veilkit.text import counted
+from veilkit.display import counted
 from veilkit.types import Evidence, ReasonCode
 
 _OPTIONS = {
