@@ -11,9 +11,8 @@ from typing import Any, Literal
 from pydantic import TypeAdapter, ValidationError
 
 from veilkit.audit.verdicts.verdict import LevelVerdict
-from veilkit.display import Table, html_table
+from veilkit.display import Table, counted, html_table
 from veilkit.errors import DataError
-from veilkit.display import counted
 from veilkit.types import Evidence, Role, Score
 
 By = Literal["expert", "judge", "images"]

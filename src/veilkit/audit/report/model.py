@@ -14,8 +14,8 @@ from veilkit.audit.verdicts.remedies import needed
 from veilkit.audit.verdicts.verdict import Grade, LevelVerdict, Thresholds
 from veilkit.audit.verdicts.wording import percent, shown, span
 from veilkit.configs import as_dict, with_settings
-from veilkit.options import as_words
 from veilkit.display import counted
+from veilkit.options import as_words
 from veilkit.types import Score
 
 SAME_MODEL = "Judge and expert are one and the same model: the judge's numbers are not independent (see --judge)."

@@ -13,10 +13,10 @@ from veilkit.audit.inputs.synthetic_subject import UnpairedSubject
 from veilkit.audit.result import SAME_CLASS, Measurement, Unmeasured
 from veilkit.audit.verdicts.remedies import wants_budget
 from veilkit.datasets.folder import load_folder
+from veilkit.display import counted
 from veilkit.errors import DataError
 from veilkit.media.reading import sha256
 from veilkit.pipeline.manifest import SUMS, read_listing
-from veilkit.display import counted
 from veilkit.types import Evidence, ReasonCode
 
 _OPTIONS = {
