@@ -30,10 +30,10 @@ from torch import Tensor
 from claims import record
 from veilkit.experts.torch_embedder import TorchEmbedder
 from veilkit.methods.expert_guided.feature_loss import AuthorisedExpert
-from veilkit.methods.expert_guided.pixel_space import Space
 from veilkit.methods.expert_guided.scheduler import optimise_side_by_side
 from veilkit.methods.pixelfade.algorithm1 import fade
 from veilkit.methods.pixelfade.config import RELEASED, PixelFadeConfig
+from veilkit.methods.pixelfade.noise import Space
 from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig, save_reid
 from veilkit.rng import Randomness
 from veilkit.training.loop import keep_memory

@@ -121,6 +121,20 @@ def check_range(name: str, value: float, low: float, high: float) -> None:
         raise ConfigError(f"{name} must be between {low:g} and {high:g}, but got {shown}")
 
 
+def check_ranges(config: object, bounds: Mapping[str, tuple[float, float]]) -> None:
+    """Raise unless fields lie between their lowest and highest value; a key may name several, and None is left alone.
+
+    >>> check_ranges(types.SimpleNamespace(steps=5, rate=2.0), {"steps": (1, 10), "rate": (0, 1)})
+    Traceback (most recent call last):
+    veilkit.errors.ConfigError: rate must be between 0 and 1, but got 2
+    """
+    for names, (low, high) in bounds.items():
+        for name in names.split():
+            value = getattr(config, name)
+            if value is not None:
+                check_range(name, value, low, high)
+
+
 def _read(key: str, value: object, hint: Any, *, strict: bool) -> object:
     """`value` as the type that `hint` names. strict: only JSON's own type for it will do."""
     origin, args = get_origin(hint), get_args(hint)

@@ -27,12 +27,13 @@ from veilkit.datasets.market1501 import Market1501
 from veilkit.datasets.soft_labels import Views
 from veilkit.experts import Embedder
 from veilkit.methods.fro.method import Fro, FroConfig
-from veilkit.methods.fro.student import load_synthetic, train_student, views_of
+from veilkit.methods.fro.pool import load_synthetic, views_of
 from veilkit.metrics import ssim
 from veilkit.networks.reid import ReidNetwork, load_reid
 from veilkit.pipeline.protect import protect
 from veilkit.rng import Randomness
 from veilkit.training.pixels import read_pixels
+from veilkit.training.reid import train_reid
 from veilkit.training.retrieval import embed_pixels, evaluate_reid
 from veilkit.types import Role, Split
 
@@ -250,7 +251,8 @@ class FroCells:
             else:
                 labels = views_of(split, targets)
             recipe = replace(self._recipe, temperature=replay or self.config.replay)
-            train_student(split, labels, recipe, out, work_dir=self.folder / "work" / name, init=self._init)
+            work = self.folder / "work" / name
+            train_reid(split, recipe, out, work_dir=work, init=self._init, targets=labels)
         return {"pictures": len(split), **self._scored(load_reid(out))}
 
     def _network(self, model: str) -> ReidNetwork:

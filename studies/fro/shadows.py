@@ -23,12 +23,13 @@ from veilkit.attacks.synthetic_release.shadows import FEWEST, Shadows
 from veilkit.errors import ConfigError, DataError
 from veilkit.experts import Embedder
 from veilkit.methods.fro.method import Fro
-from veilkit.methods.fro.student import load_synthetic, train_student, views_of
+from veilkit.methods.fro.pool import load_synthetic, views_of
 from veilkit.networks.reid import load_reid
 from veilkit.pipeline.protect import protect
 from veilkit.rng import Randomness
 from veilkit.training.loop import Decay
 from veilkit.training.pixels import read_pixels
+from veilkit.training.reid import train_reid
 from veilkit.training.reid_config import PLAIN, ReidConfig
 from veilkit.types import Record, Split
 
@@ -187,9 +188,8 @@ def _run(
     made, targets = load_synthetic(release)
     if not student.exists():
         recipe = replace(recipe, temperature=config.replay)
-        train_student(
-            made, views_of(made, targets), recipe, student, work_dir=folder / "work" / name / "student", init=init
-        )
+        work = folder / "work" / name / "student"
+        train_reid(made, recipe, student, work_dir=work, init=init, targets=views_of(made, targets))
     shutil.rmtree(folder / "work" / name, ignore_errors=True)
     return made, targets, student
 

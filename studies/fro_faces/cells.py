@@ -16,12 +16,13 @@ from studies.shared.face_verification import verify
 from veilkit.datasets.lfw import Lfw
 from veilkit.datasets.soft_labels import Views
 from veilkit.methods.fro.method import Fro, FroConfig
-from veilkit.methods.fro.student import load_synthetic, train_student, views_of
+from veilkit.methods.fro.pool import load_synthetic, views_of
 from veilkit.metrics import ssim
 from veilkit.networks.reid import ReidNetwork, load_reid
 from veilkit.pipeline.protect import protect
 from veilkit.rng import Randomness
 from veilkit.training.pixels import read_pixels
+from veilkit.training.reid import train_reid
 from veilkit.types import Split
 
 
@@ -112,5 +113,6 @@ class FaceCells:
         out.parent.mkdir(exist_ok=True)
         if not out.exists():
             recipe = replace(self._recipe, temperature=self.config.replay)
-            train_student(split, targets, recipe, out, work_dir=self.folder / "work" / model, init=self._init)
+            work = self.folder / "work" / model
+            train_reid(split, recipe, out, work_dir=work, init=self._init, targets=targets)
         return len(split), load_reid(out)

@@ -15,8 +15,7 @@ from veilkit.errors import CheckpointError, MissingExtraError
 from veilkit.experts import load_expert
 from veilkit.experts.alignment import CHIP
 from veilkit.experts.dlib_files import IDENTITY, dlib_model, read_dlib_network
-from veilkit.experts.dlib_identity import DlibIdentity, torch_network
-from veilkit.networks.dlib_resnet import DlibBlock
+from veilkit.experts.dlib_identity import DlibBlock, DlibIdentity, torch_network
 
 
 def integer(value: int) -> bytes:

@@ -11,8 +11,7 @@ import pytest
 import torch
 
 from veilkit.errors import CheckpointError
-from veilkit.experts.fer_expression import read_network
-from veilkit.networks.mini_xception import MiniXception, XceptionBlock, _pooled
+from veilkit.experts.fer_expression import MiniXception, XceptionBlock, _pooled, read_network
 
 h5py = pytest.importorskip("h5py", reason="the extra hdf5 is not installed")
 WIDTHS = (8, 16, 32, 64, 128)

@@ -456,12 +456,10 @@ class TestLoading:
         assert len(loaded) == len(loaded.split) == 6
         assert [record.identity for record in loaded.split.records] == list(loaded.people)
         assert loaded.landmarks.shape == (6, 68, 2)
-        assert loaded.actions.shape == (6, len(ACTIONS))
         truth = render_face(3, 2, 1, size=64)[1]
         assert loaded.split.records[2].path == "0002/0002_000001.png"
         assert np.allclose(loaded.landmarks[2], truth.landmarks, atol=0.01)
         assert np.allclose(loaded.pose[2], truth.pose, atol=0.001)
-        assert np.array_equal(loaded.visible[2], truth.visible)
         assert LABELS[loaded.expression[2]] == truth.expression
 
     def test_groups_have_several_faces_in_a_picture(self, tmp_path: Path) -> None:

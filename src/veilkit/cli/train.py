@@ -102,7 +102,8 @@ def student(
     from veilkit.configs import parse_settings, with_settings
     from veilkit.datasets.soft_labels import Views
     from veilkit.errors import ConfigError
-    from veilkit.methods.fro.student import STUDENT, load_synthetic, train_student, views_of
+    from veilkit.methods.fro.pool import STUDENT, load_synthetic, views_of
+    from veilkit.training.reid import train_reid
 
     torch.set_num_threads(threads)
     changes = {**parse_settings(settings or []), "seed": seed} | ({"backbone": backbone} if backbone else {})
@@ -119,7 +120,7 @@ def student(
             "the teacher was asked, and no others; leave it out"
         )
     classes = targets.logits.shape[2] if isinstance(targets, Views) else targets.shape[1]
-    trained = train_student(split, targets, config, out, work_dir=work_dir or Path("runs") / out.stem, init=init)
+    trained = train_reid(split, config, out, work_dir=work_dir or Path("runs") / out.stem, init=init, targets=targets)
     typer.echo(f"A student of {len(split)} pictures and {classes} classes is {out} (SHA-256 {trained.sha256})")
 
 

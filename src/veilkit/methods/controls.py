@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from veilkit.configs import check_range
+from veilkit.configs import check_range, check_ranges
 from veilkit.errors import ConfigError
 from veilkit.methods.base import Method
 from veilkit.rng import Randomness
@@ -130,8 +130,7 @@ class MaskConfig:
     colour: Literal["black", "grey", "white", "mean"] = "black"
 
     def __post_init__(self) -> None:
-        for name in ("top", "bottom", "left", "right"):
-            check_range(name, getattr(self, name), 0.0, 1.0)
+        check_ranges(self, {"top bottom left right": (0, 1)})
         if self.top >= self.bottom or self.left >= self.right:
             raise ConfigError("the mask must have top < bottom and left < right, or it would hide nothing")
 

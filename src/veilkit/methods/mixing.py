@@ -16,7 +16,7 @@ from typing import Literal
 import torch
 import torch.nn.functional as F
 
-from veilkit.configs import check_range
+from veilkit.configs import check_range, check_ranges
 from veilkit.errors import DataError
 from veilkit.methods.base import Item, Method
 from veilkit.rng import Randomness
@@ -108,9 +108,7 @@ class PatchesConfig:
     places: Literal["shuffled", "kept"] = "shuffled"
 
     def __post_init__(self) -> None:
-        check_range("rows", self.rows, 1, 1000)
-        check_range("columns", self.columns, 1, 1000)
-        check_range("people", self.people, 2, 1000)
+        check_ranges(self, {"rows columns": (1, 1000), "people": (2, 1000)})
         check_range("rows x columns", self.rows * self.columns, 2, 1_000_000)  # of one patch, it would hide nothing
 
 

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from veilkit.checkpoint import built, half_precision, load_checkpoint, save_checkpoint, understood
-from veilkit.configs import check_lengths, check_range, from_json, read_facts
+from veilkit.configs import check_lengths, check_ranges, from_json, read_facts
 from veilkit.errors import ConfigError
 from veilkit.networks.resnet import ResidualBlock
 
@@ -46,9 +46,7 @@ class FaceAttributesConfig:
     def __post_init__(self) -> None:
         check_lengths("widths", self.widths, 8, 4096)
         check_lengths("blocks", self.blocks, 8, 64)
-        for name in ("stem", "kept", "hidden", "eye"):
-            check_range(name, getattr(self, name), 1, 4096)
-        check_range("side", self.side, 4, 1024)
+        check_ranges(self, {"stem kept hidden eye": (1, 4096), "side": (4, 1024)})
         step = 2 ** (len(self.widths) + 1)
         if self.side < step or self.side % step:
             raise ConfigError(f"side must be a multiple of {step}, but got {self.side}")

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from veilkit.configs import check_range
+from veilkit.configs import check_ranges
 from veilkit.errors import ConfigError, DataError
 
 _STD = 0.02  # of all first weights, in pix2pix and in PrivacyReID's released code
@@ -34,9 +34,7 @@ class Pix2PixConfig:
     def __post_init__(self) -> None:
         if self.start not in ("normal", "he"):
             raise ConfigError(f"start must be normal or he, but got {self.start!r}")
-        check_range("width", self.width, 1, 1024)
-        check_range("widest", self.widest, 1, 64)
-        check_range("depth", self.depth, 2, 10)
+        check_ranges(self, {"width": (1, 1024), "widest": (1, 64), "depth": (2, 10)})
 
     def channels(self, level: int) -> int:
         """Channels after `level` + 1 halvings."""
@@ -134,8 +132,7 @@ class PatchGanConfig:
     layers: int = 3
 
     def __post_init__(self) -> None:
-        check_range("width", self.width, 1, 1024)
-        check_range("layers", self.layers, 1, 8)
+        check_ranges(self, {"width": (1, 1024), "layers": (1, 8)})
 
 
 class PatchGan(nn.Module):

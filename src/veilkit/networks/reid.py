@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from veilkit.checkpoint import built, half_precision, load_checkpoint, load_weights, save_checkpoint, understood
-from veilkit.configs import check_lengths, check_range, from_json
+from veilkit.configs import check_lengths, check_range, check_ranges, from_json
 from veilkit.errors import ConfigError
 from veilkit.networks.backbones import build_backbone
 
@@ -75,13 +75,9 @@ class ReidNetworkConfig:
         if self.last_stride not in (1, 2):
             raise ConfigError(f"last_stride must be 1 or 2, but got {self.last_stride}")
         check_bands(self.bands)
-        for name, most in (
-            ("reduced", MOST_FEATURES),
-            ("identities", MOST_IDENTITIES),
-            ("projection", MOST_FEATURES),
-        ):
-            check_range(name, getattr(self, name), 0, most)
-        check_range("cosine", self.cosine, 0, 1e6)
+        check_ranges(self, {
+            "reduced projection": (0, MOST_FEATURES), "identities": (0, MOST_IDENTITIES), "cosine": (0, 1e6)
+        })  # fmt: skip
         for mean, std in zip(self.mean, self.std, strict=True):
             check_range("mean", mean, -1e6, 1e6)
             check_range("std", std, 1e-6, 1e6)

@@ -33,25 +33,19 @@ LABELS = tuple(EMOTIONS)
 class GeneratedFaces:
     """F faces in the pictures of `split`; of portraits, face i is in picture i.
 
-    picture: (F,) index into the split. people: who each face is. landmarks: (F, 68, 2), irises: (F, 2, 2), boxes: (F,
-    4) as left, top, right, bottom, all in pixels from the picture's left top corner. visible: (F, 68). gaze,
-    camera_gaze: (F, 2) yaw and pitch. pose: (F, 3) yaw, pitch, roll, degrees. expression: (F,) index into LABELS.
-    intensity: (F,). actions: (F, A), in the order of ACTIONS.
+    picture: (F,) index into the split. people: who each face is. landmarks: (F, 68, 2), boxes: (F, 4) as left, top,
+    right, bottom, in pixels from the picture's left top corner. camera_gaze: (F, 2) yaw and pitch. pose: (F, 3) yaw,
+    pitch, roll, degrees. expression: (F,) index into LABELS.
     """
 
     split: Split
     picture: NDArray[np.int64]
     people: tuple[str, ...]
     landmarks: Floats
-    visible: NDArray[np.bool_]
-    irises: Floats
     boxes: Floats
-    gaze: Floats
     camera_gaze: Floats
     pose: Floats
     expression: NDArray[np.int64]
-    intensity: Floats
-    actions: Floats
 
     def __len__(self) -> int:
         return len(self.people)
@@ -83,24 +77,12 @@ def load_generated_faces(root: Path) -> GeneratedFaces:
         people += [str(each["person"]) for each in faces]
         picture += [index] * len(faces)
 
-    def table(name: str) -> Floats:
-        return np.array([getattr(truth, name) for truth in truths], np.float32)
-
-    return GeneratedFaces(
-        split=split,
-        picture=np.array(picture, np.int64),
-        people=tuple(people),
-        landmarks=table("landmarks"),
-        visible=np.array([truth.visible for truth in truths], bool),
-        irises=table("irises"),
-        boxes=table("box"),
-        gaze=table("gaze"),
-        camera_gaze=table("camera_gaze"),
-        pose=table("pose"),
-        expression=np.array([LABELS.index(truth.expression) for truth in truths], np.int64),
-        intensity=table("intensity"),
-        actions=table("actions"),
+    landmarks, boxes, gaze, pose = (
+        np.array([getattr(truth, name) for truth in truths], np.float32)
+        for name in ("landmarks", "box", "camera_gaze", "pose")
     )
+    expression = np.array([LABELS.index(truth.expression) for truth in truths], np.int64)
+    return GeneratedFaces(split, np.array(picture, np.int64), tuple(people), landmarks, boxes, gaze, pose, expression)
 
 
 UNKNOWN = -1
@@ -188,10 +170,8 @@ def together(parts: Sequence[FaceExamples]) -> FaceExamples:
     """All examples in a row."""
     if not parts:
         raise ConfigError("expected at least one folder of faces to learn from, but got none")
-    return FaceExamples(
-        pixels=torch.cat([part.pixels for part in parts]),
-        landmarks=torch.cat([part.landmarks for part in parts]),
-        gaze=torch.cat([part.gaze for part in parts]),
-        expression=torch.cat([part.expression for part in parts]),
-        taught={head: "; ".join(part.taught[head] for part in parts if part.taught[head]) for head in HEADS},
+    pixels, landmarks, gaze, expression = (
+        torch.cat([getattr(part, name) for part in parts]) for name in ("pixels", "landmarks", "gaze", "expression")
     )
+    taught = {head: "; ".join(part.taught[head] for part in parts if part.taught[head]) for head in HEADS}
+    return FaceExamples(pixels, landmarks, gaze, expression, taught)

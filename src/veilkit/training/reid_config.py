@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from veilkit.configs import check_range
+from veilkit.configs import check_ranges
 from veilkit.datasets.augment import AugmentConfig
 from veilkit.errors import ConfigError
 from veilkit.lookup import Lookup
@@ -66,11 +66,9 @@ class ReidConfig:
             if getattr(self, name) is not None:
                 check_input_size(name, getattr(self, name))
         check_bands(self.bands)
-        for name, least, most in (
-            ("reduced", 0, MOST_FEATURES), ("projected", 0, MOST_FEATURES), ("epochs", 1, 100_000),
-            ("identities", 1, 4096), ("images", 1, 4096),
-        ):  # fmt: skip
-            check_range(name, getattr(self, name), least, most)
+        check_ranges(self, {
+            "reduced projected": (0, MOST_FEATURES), "epochs": (1, 100_000), "identities images": (1, 4096)
+        })  # fmt: skip
         if self.rate <= 0 or self.head_rate <= 0:
             raise ConfigError(f"learning rates must be positive, but got {self.rate} and {self.head_rate}")
         if not 0 <= self.smoothing < 1 or not 0 <= self.average < 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from veilkit.methods.fro.start import dead_leaves
+from veilkit.methods.fro.canvas import dead_leaves
 from veilkit.rng import Randomness
 
 

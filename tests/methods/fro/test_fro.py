@@ -14,9 +14,9 @@ from torch import nn
 from tests.methods.pools import TINY, tiny_fro
 from veilkit.errors import CheckpointError, ConfigError
 from veilkit.methods.fro.assembly import AssemblyConfig, Statistics, assemble, divergence, soft_labels
+from veilkit.methods.fro.canvas import PrincipalComponents
 from veilkit.methods.fro.method import DEEP_INVERSION, KINDS, PRINCIPAL, SPECTRAL, Fro
 from veilkit.methods.fro.pool import Pool
-from veilkit.methods.fro.start import PrincipalComponents
 from veilkit.rng import Randomness
 from veilkit.types import Record, Split
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from veilkit.errors import DataError
-from veilkit.methods.fro.start import FEWEST, PrincipalComponents
+from veilkit.methods.fro.canvas import FEWEST, PrincipalComponents
 
 
 def pictures(count: int, size: tuple[int, int], seed: int = 0) -> torch.Tensor:
@@ -56,7 +56,7 @@ def test_mixtures_are_pictures_of_the_size_asked_for() -> None:
 
 
 def test_very_many_pictures_are_sampled_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("veilkit.methods.fro.start._MOST_PICTURES", 80)
+    monkeypatch.setattr("veilkit.methods.fro.canvas._MOST_PICTURES", 80)
     pixels = pictures(200, (8, 8))
     some = pixels[torch.arange(80) * 200 // 80]
     assert torch.equal(PrincipalComponents.of(pixels).mean, PrincipalComponents.of(some).mean)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from veilkit.errors import ConfigError
-from veilkit.methods.fro.start import FEWEST, PrincipalComponents, Start, start_pictures
+from veilkit.methods.fro.canvas import FEWEST, PrincipalComponents, Start, start_pictures
 from veilkit.rng import Randomness
 
 SIZE = (64, 32)

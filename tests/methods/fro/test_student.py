@@ -13,9 +13,9 @@ from PIL import Image
 
 from veilkit.datasets.soft_labels import MOVES, SOFT_LABELS, SoftLabels, Views, moved, read_soft_labels
 from veilkit.errors import ConfigError, DataError
-from veilkit.methods.fro.student import STUDENT, load_synthetic, train_student, views_of
+from veilkit.methods.fro.pool import STUDENT, load_synthetic, views_of
 from veilkit.networks.reid import load_reid
-from veilkit.training.reid import train_network
+from veilkit.training.reid import train_network, train_reid
 from veilkit.training.reid_run import ReidRun
 
 TINY = replace(STUDENT, backbone="osnet-x0.25", size=(32, 16), epochs=2, identities=3, images=8)
@@ -79,7 +79,8 @@ def test_the_loss_is_the_divergence_from_the_teacher_written_out(folder: Path) -
 def test_a_student_is_written_as_an_expert(folder: Path, tmp_path: Path) -> None:
     split, targets = load_synthetic(folder)
     out = tmp_path / "student.safetensors"
-    train_student(split, targets, replace(TINY, epochs=1), out, work_dir=tmp_path / "work", stream=io.StringIO())
+    options = {"work_dir": tmp_path / "work", "targets": targets, "stream": io.StringIO()}
+    train_reid(split, replace(TINY, epochs=1), out, **options)  # type: ignore[arg-type]
     assert load_reid(out).embed(torch.rand(2, 3, 32, 16)).shape[0] == 2
 
 

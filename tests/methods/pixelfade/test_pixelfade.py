@@ -15,10 +15,9 @@ from veilkit.errors import ConfigError
 from veilkit.media.writing import to_pixels
 from veilkit.methods.expert_guided.feature_loss import AuthorisedExpert, Query
 from veilkit.methods.expert_guided.method import spread
-from veilkit.methods.expert_guided.pixel_space import Space
 from veilkit.methods.pixelfade.config import PAPER, RELEASED, PixelFadeConfig
 from veilkit.methods.pixelfade.method import PixelFade
-from veilkit.methods.pixelfade.replacement import grained_noise, mask_numbers, objective
+from veilkit.methods.pixelfade.noise import Space, grained_noise, mask_numbers, objective
 from veilkit.methods.pixelfade.solver import evened, local_energy
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from veilkit.configs import check_range
+from veilkit.configs import check_ranges
 from veilkit.errors import ConfigError
 from veilkit.methods.expert_guided.feature_loss import Query
 from veilkit.methods.expert_guided.method import ExpertBound, ExpertSettings
@@ -72,13 +72,10 @@ class AvihConfig(ExpertSettings):
 
     def __post_init__(self) -> None:
         ExpertSettings.__post_init__(self)
-        check_range("steps", self.steps, 1, 100_000)
-        check_range("step", self.step, 1e-6, 10)
-        check_range("decay", self.decay, 0.01, 1)
-        check_range("patience", self.patience, 1, 100_000)
-        check_range("momentum", self.momentum, 0, 0.9999)
-        for name in ("share", "feature_weight", "key_weight", "variance_weight"):
-            check_range(name, getattr(self, name), 0, 1e9)
+        check_ranges(self, {
+            "steps patience": (1, 100_000), "step": (1e-6, 10), "decay": (0.01, 1), "momentum": (0, 0.9999),
+            "share feature_weight key_weight variance_weight": (0, 1e9),
+        })  # fmt: skip
 
 
 class Avih(ExpertBound[AvihConfig]):

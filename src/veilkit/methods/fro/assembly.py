@@ -16,10 +16,9 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.utils.hooks import RemovableHandle
 
-from veilkit.configs import check_range
+from veilkit.configs import check_ranges
 from veilkit.errors import ConfigError
-from veilkit.methods.fro.canvas import Canvas, Limits, Pixels, Spectrum
-from veilkit.methods.fro.start import PrincipalComponents, Start, start_pictures
+from veilkit.methods.fro.canvas import Canvas, Limits, Pixels, PrincipalComponents, Spectrum, Start, start_pictures
 from veilkit.rng import Randomness
 
 BatchNorm = (nn.BatchNorm1d, nn.BatchNorm2d, nn.SyncBatchNorm)
@@ -64,20 +63,16 @@ class AssemblyConfig:
     start: Start = "noise"
 
     def __post_init__(self) -> None:
-        check_range("temperature", self.temperature, 0.01, 1000)
-        check_range("softening", self.softening, 0, 0.999)
-        check_range("steps", self.steps, 1, 1_000_000)
-        check_range("rate", self.rate, 1e-6, 100)
-        check_range("coarse", self.coarse, 0, 1)
-        check_range("spectrum", self.spectrum, 0, 4)
+        check_ranges(self, {
+            "temperature": (0.01, 1000), "softening": (0, 0.999), "steps": (1, 1_000_000), "rate": (1e-6, 100),
+            "coarse": (0, 1), "spectrum": (0, 4), "alpha first_layer variation energy roll": (0, 1e6),
+        })  # fmt: skip
         if self.spectrum and self.coarse:
             raise ConfigError(
                 "spectrum and coarse exclude each other: in a spectrum large shapes come first by themselves"
             )
         if self.start != "noise" and self.coarse:
             raise ConfigError(f"start={self.start} and coarse exclude each other: it begins with large shapes")
-        for name in ("alpha", "first_layer", "variation", "energy", "roll"):
-            check_range(name, getattr(self, name), 0, 1e6)
         if self.divergence == "printed" and self.softening == 0:
             raise ConfigError(
                 "divergence=printed compares with a label that is zero almost everywhere, which is infinite; "

@@ -20,8 +20,8 @@ from veilkit.configs import as_dict, check_range, digest, from_json, read_facts,
 from veilkit.errors import CheckpointError, ConfigError, DataError
 from veilkit.methods.base import Synthesiser
 from veilkit.methods.fro.assembly import AssemblyConfig, Statistics, assemble
+from veilkit.methods.fro.canvas import FEWEST, PrincipalComponents
 from veilkit.methods.fro.pool import Pool
-from veilkit.methods.fro.start import FEWEST, PrincipalComponents
 from veilkit.rng import Randomness
 from veilkit.training.loop import keep_memory
 from veilkit.training.reid_config import PLAIN, ReidConfig

@@ -1,11 +1,16 @@
-"""A knowledge pool: a frozen classifier of people with batch normalisation, trained here or brought along."""
+"""Who learns in FRO: the knowledge pool, a classifier with batch normalisation, and students of it (Eq. 7).
+
+The pool is trained here or brought along, and frozen. A student learns from pictures and the pool's logits on them,
+never from labels.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Self
 
 import torch
@@ -13,9 +18,14 @@ from torch import Tensor, nn
 
 from veilkit.checkpoint import built, understood
 from veilkit.configs import read_facts
+from veilkit.datasets.augment import AugmentConfig
+from veilkit.datasets.folder import load_folder
+from veilkit.datasets.soft_labels import SOFT_LABELS, Views, read_soft_labels
 from veilkit.errors import ConfigError, DataError
-from veilkit.methods.fro.start import PrincipalComponents
+from veilkit.methods.fro.canvas import PrincipalComponents
 from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig, channels_last
+from veilkit.training.reid_config import PLAIN, ReidConfig
+from veilkit.types import Split
 
 _BATCH = 64
 _FACTS = {"network": dict, "people": tuple[str, ...], "counts": tuple[int, ...]}
@@ -102,3 +112,26 @@ class Pool:
     def logits(self, images: Tensor) -> Tensor:
         """Logits (N, C) of images (N, 3, H, W) in [0, 1], of the pool's size."""
         return torch.cat([self.classifier(images[start : start + _BATCH]) for start in range(0, len(images), _BATCH)])
+
+
+# The pool's own recipe, with soft targets. A pool is nearly sure of most pictures; at a higher temperature a student
+# learns from its small logits as well: who looks like whom (measured in docs/methods/fro.md).
+STUDENT: ReidConfig = replace(
+    PLAIN, backbone="mobilenetv2", epochs=30, temperature=4.0, augment=AugmentConfig(erase=0.0)
+)
+
+
+def load_synthetic(folder: Path) -> tuple[Split, Tensor]:
+    """A synthetic folder: its pictures, each labelled by its own folder, and the logits (N, C) that go with them."""
+    labels = read_soft_labels(folder)
+    if labels is None:
+        raise DataError(f"{folder} holds no {SOFT_LABELS}; give a teacher whose logits on the pictures are matched")
+    split = load_folder(folder, "folder", "synthetic")
+    return split, torch.from_numpy(labels.of([record.path for record in split.records]))
+
+
+def views_of(split: Split, targets: Tensor) -> Tensor | Views:
+    """What a student of some pictures of a synthetic folder learns: its views of them, or else just `targets`."""
+    labels = read_soft_labels(split.root)
+    views = None if labels is None else labels.views_of([record.path for record in split.records])
+    return targets if views is None else views

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from veilkit.configs import check_range
+from veilkit.configs import check_ranges
 from veilkit.datasets.augment import AugmentConfig
 from veilkit.errors import ConfigError
 from veilkit.methods.peprnet.deid_decoder import DeidDecoderConfig
@@ -66,13 +66,10 @@ class PeprNetConfig:
     def __post_init__(self) -> None:
         check_input_size("size", self.size)
         DeidDecoderConfig(self.features, self.size, self.decoder_width)
-        check_range("epochs", self.epochs, 1, 100_000)
-        check_range("rate", self.rate, 1e-9, 1.0)
-        check_range("head_rate", self.head_rate, 1e-6, 1e6)
-        check_range("margin", self.margin, 0.0, 1e6)
-        check_range("validation", self.validation, 0.0, 0.9)
-        for name in ("reid_weight", "deid_weight", "adversary_weight"):
-            check_range(name, getattr(self, name), 0.0, 1e9)
+        check_ranges(self, {
+            "epochs": (1, 100_000), "rate": (1e-9, 1), "head_rate": (1e-6, 1e6), "margin": (0, 1e6),
+            "validation": (0, 0.9), "reid_weight deid_weight adversary_weight": (0, 1e9),
+        })  # fmt: skip
         if self.frozen < 0:
             raise ConfigError(f"frozen must not be negative, but got {self.frozen}")
 

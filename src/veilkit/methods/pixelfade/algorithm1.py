@@ -13,10 +13,9 @@ import torch
 from torch import Tensor
 
 from veilkit.methods.expert_guided.feature_loss import Answer, Query
-from veilkit.methods.expert_guided.pixel_space import Space
 from veilkit.methods.expert_guided.scheduler import Optimisation, Optimised, quantised
 from veilkit.methods.pixelfade.config import PixelFadeConfig
-from veilkit.methods.pixelfade.replacement import mask_numbers, objective
+from veilkit.methods.pixelfade.noise import Space, mask_numbers, objective
 from veilkit.rng import Randomness
 from veilkit.types import PictureReport
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from veilkit.configs import check_range
+from veilkit.configs import check_ranges
 from veilkit.errors import ConfigError
 from veilkit.methods.expert_guided.method import ExpertSettings
 
@@ -65,22 +65,11 @@ class PixelFadeConfig(ExpertSettings):
 
     def __post_init__(self) -> None:
         ExpertSettings.__post_init__(self)
-        check_range("steps", self.steps, 1, 100_000)
-        check_range("finish", self.finish, 0, 100_000)
-        check_range("threshold", self.threshold, 0, 1e9)
-        check_range("sigma", self.sigma, 0.01, 10)
-        check_range("rate", self.rate, 1e-6, 10)
-        check_range("reach", self.reach, 1 / 255, 1)
-        check_range("masks", self.masks, 1, 1000)
-        check_range("decay", self.decay, 0, 0.9999)
-        check_range("step", self.step, 1e-9, 1e9)
-        if self.unmet_step is not None:
-            check_range("unmet_step", self.unmet_step, 1e-9, 1e9)
-        check_range("startup", self.startup, 0, 100_000)
-        check_range("rest", self.rest, 0, 100_000)
-        check_range("noise_weight", self.noise_weight, 0, 1)
-        check_range("amplitude", self.amplitude, 0, 100)
-        check_range("l1_weight", self.l1_weight, 0, 1e9)
+        check_ranges(self, {
+            "steps": (1, 100_000), "finish startup rest": (0, 100_000), "threshold l1_weight": (0, 1e9),
+            "sigma": (0.01, 10), "rate": (1e-6, 10), "reach": (1 / 255, 1), "masks": (1, 1000), "decay": (0, 0.9999),
+            "step unmet_step": (1e-9, 1e9), "noise_weight": (0, 1), "amplitude": (0, 100),
+        })  # fmt: skip
         if self.optimisation == "approach" and (self.objective != "noise" or self.noise_weight != 1):
             raise ConfigError(
                 "objective and noise_weight belong to Algorithm 1: take --preset paper or released with them"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from torch import Tensor
 
 from veilkit.methods.expert_guided.method import ExpertBound
-from veilkit.methods.expert_guided.pixel_space import Space
 from veilkit.methods.expert_guided.scheduler import Optimisation
 from veilkit.methods.pixelfade.algorithm1 import fade
 from veilkit.methods.pixelfade.config import PAPER, RELEASED, PixelFadeConfig
+from veilkit.methods.pixelfade.noise import Space
 from veilkit.methods.pixelfade.solver import solve
 from veilkit.rng import Randomness
 

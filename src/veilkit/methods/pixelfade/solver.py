@@ -19,10 +19,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from veilkit.methods.expert_guided.feature_loss import Query
-from veilkit.methods.expert_guided.pixel_space import Space
 from veilkit.methods.expert_guided.scheduler import Optimisation, Optimised, quantised
 from veilkit.methods.pixelfade.config import PixelFadeConfig
-from veilkit.methods.pixelfade.replacement import grained_noise
+from veilkit.methods.pixelfade.noise import Space, grained_noise
 from veilkit.rng import Randomness
 from veilkit.types import PictureReport
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from veilkit.configs import check_range
+from veilkit.configs import check_ranges
 from veilkit.errors import ConfigError
 from veilkit.networks.pix2pix import PatchGanConfig, Pix2PixConfig
 from veilkit.training.loop import Decay
@@ -67,15 +67,11 @@ class PrivacyReidConfig:
         for name in _WITHOUT_EFFECT:
             if getattr(self.reid, name):
                 raise ConfigError(f"reid.{name} has no effect in joint training: leave it out")
-        check_range("l1", self.l1, 0, 1e6)
-        check_range("rate", self.rate, 1e-12, 1)
-        check_range("weight_decay", self.weight_decay, 0, 1)
-        check_range("beta", self.beta, 0, 0.9999)
-        check_range("validation", self.validation, 0.01, 0.9)
-        check_range("check_every", self.check_every, 1, 10_000)
-        check_range("baseline_epochs", self.baseline_epochs, 1, 10_000)
-        for name in ("psnr_slack", "ssim_slack", "rank1_slack"):
-            check_range(name, getattr(self, name), 0, 100)
+        check_ranges(self, {
+            "l1": (0, 1e6), "rate": (1e-12, 1), "weight_decay": (0, 1), "beta": (0, 0.9999),
+            "validation": (0.01, 0.9), "check_every baseline_epochs": (1, 10_000),
+            "psnr_slack ssim_slack rank1_slack": (0, 100),
+        })  # fmt: skip
 
     @property
     def size(self) -> tuple[int, int]:
