@@ -214,8 +214,8 @@ class DisguiseCells(DisguiseReleases):
         """TPR of guessed embeddings, with the draws; the training is found again."""
         target = self._target(release, judge)
         division = divide(target, None, None)
-        answers, _ = EmbeddingInversion().answers(target, division)
         victims = division.victims
+        answers = EmbeddingInversion().inverter(target, division).invert(victims.protected_features())
         assert victims.originals is not None
         assert victims.people is not None
         raw = victims.originals.features(self.judges[judge])

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from veilkit.attacks import ATTACKS
-from veilkit.attacks.attribute_path import AttributePath
 from veilkit.attacks.averaging import Averaging
 from veilkit.attacks.learned.retrained import start_facts
 from veilkit.attacks.people_split import FEWEST
+from veilkit.attacks.person_search import AttributePath
 from veilkit.datasets.augment import AugmentConfig
 from veilkit.errors import ConfigError
 from veilkit.experts.base import Expert

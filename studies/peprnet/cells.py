@@ -38,8 +38,8 @@ from veilkit.attacks.features.decoding import DecodingConfig
 from veilkit.attacks.features.inversion import FeatureReconstruction
 from veilkit.attacks.own_original import OwnOriginal
 from veilkit.attacks.people_split import divide, pixels, some_people
+from veilkit.attacks.person_search import StockRecogniser
 from veilkit.attacks.recovered import mean_of
-from veilkit.attacks.stock_recogniser import StockRecogniser
 from veilkit.audit.inputs.cache import Cache
 from veilkit.datasets.labelled import first_people
 from veilkit.datasets.market1501 import Market1501

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veilkit.attacks.membership_scores import Judged, membership_scores
-from veilkit.attacks.synthetic_release.matched_sets import matched_people
+from veilkit.attacks.synthetic_release.neighbours import matched_people
 from veilkit.errors import DataError
 from veilkit.metrics.inputs import l2_normalised
 from veilkit.rng import Randomness

@@ -15,8 +15,14 @@ from studies.peprnet.plan import PeprStudyConfig
 from studies.privacyreid.feature_distribution import distribution
 from studies.shared.attacks import described, difference
 from veilkit.attacks import AttackTarget, Budget, run_gated
-from veilkit.attacks.classifiers import nearest_centroid, nearest_neighbour
-from veilkit.attacks.identify import CLASSIFIERS, Identification, divide_pictures, person_shares
+from veilkit.attacks.identify import (
+    CLASSIFIERS,
+    Identification,
+    divide_pictures,
+    nearest_centroid,
+    nearest_neighbour,
+    person_shares,
+)
 from veilkit.attacks.intervals import retrieval_scores
 from veilkit.audit.cells.differences import paired_differences
 from veilkit.errors import ConfigError

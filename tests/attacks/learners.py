@@ -14,11 +14,9 @@ import torch.nn.functional as F
 
 from veilkit.attacks import ATTACKS, Attack, AttackTarget, Budget, Masks
 from veilkit.attacks.averaging import Averaging
-from veilkit.attacks.features.decoding import DecodingConfig
+from veilkit.attacks.features.decoding import DecodingConfig, MatchingConfig
 from veilkit.attacks.features.inversion import FeatureDecoding, FeatureMatching, FeatureReconstruction
-from veilkit.attacks.features.matching import MatchingConfig
-from veilkit.attacks.learned.embedding_inversion import EmbeddingInversion, InversionConfig
-from veilkit.attacks.learned.identity_inversion import IdentityInversion
+from veilkit.attacks.learned.embedding_inversion import EmbeddingInversion, IdentityInversion, InversionConfig
 from veilkit.attacks.learned.learning import Learning
 from veilkit.attacks.learned.recovery import Recovery, RecoveryConfig, RecoveryWithFeatures
 from veilkit.attacks.learned.retrained import Retrained

@@ -6,11 +6,10 @@ import pytest
 import torch
 
 from tests.attacks.targets import originals, target
-from veilkit.attacks.linkage import Linkage
 from veilkit.attacks.mean_image import MeanImage, mean_picture
 from veilkit.attacks.own_original import OwnOriginal
+from veilkit.attacks.person_search import Linkage, StockRecogniser
 from veilkit.attacks.pictures import HeldPictures
-from veilkit.attacks.stock_recogniser import StockRecogniser
 
 
 def value(evidence, metric: str) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
-from veilkit.attacks.classifiers import nearest_centroid, nearest_neighbour, softmax
+from veilkit.attacks.identify import nearest_centroid, nearest_neighbour, softmax
 from veilkit.errors import DataError
 
 
@@ -57,7 +57,7 @@ def test_the_limit_is_raised_until_it_is_not_needed(monkeypatch: pytest.MonkeyPa
     """In parts of few iterations it reaches the same answer as at once: the problem is convex."""
     vectors, people = clouds(spread=1.0)
     at_once = softmax(vectors, people, vectors, strengths=(10.0,))[10.0]
-    monkeypatch.setattr("veilkit.attacks.classifiers._AT_FIRST", 5)
+    monkeypatch.setattr("veilkit.attacks.identify._AT_FIRST", 5)
     in_parts = softmax(vectors, people, vectors, strengths=(10.0,))[10.0]
     assert in_parts.converged
     assert in_parts.iterations > 5

@@ -9,12 +9,16 @@ import torch
 from tests.attacks.learners import COLOURS, JUDGE, drawn, learned_target, noise_like
 from tests.attacks.targets import Blind
 from veilkit.attacks import Budget, run_gated
-from veilkit.attacks.attribute_path import AttributePath
 from veilkit.attacks.farthest_match import FarthestMatch
-from veilkit.attacks.learned.embedding_inversion import EmbeddingInversion, InversionConfig, train_inverter
-from veilkit.attacks.learned.identity_inversion import DRAWS, IdentityInversion
+from veilkit.attacks.learned.embedding_inversion import (
+    DRAWS,
+    EmbeddingInversion,
+    IdentityInversion,
+    InversionConfig,
+    train_inverter,
+)
 from veilkit.attacks.learned.learning import Learning
-from veilkit.attacks.linkage import Linkage
+from veilkit.attacks.person_search import AttributePath, Linkage
 from veilkit.errors import ConfigError
 from veilkit.types import Evidence
 

@@ -8,10 +8,9 @@ import torch
 from tests.attacks.targets import Blind, noise, originals, target
 from veilkit.attacks import Attack, AttackTarget, Need, run_gated
 from veilkit.attacks.gated import trial_pictures
-from veilkit.attacks.linkage import Linkage
 from veilkit.attacks.own_original import OwnOriginal
+from veilkit.attacks.person_search import Linkage, StockRecogniser
 from veilkit.attacks.pictures import HeldPictures, Pictures
-from veilkit.attacks.stock_recogniser import StockRecogniser
 from veilkit.types import Evidence, Level, Role, Score
 
 

@@ -3,8 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from veilkit.attacks.gates import beats_mean_image, loss_levelled, reaches_clean_bound, scores_chance
-from veilkit.errors import ConfigError
+from veilkit.attacks.gated import reaches_clean_bound, scores_chance
+from veilkit.attacks.learned.learning import loss_levelled
+from veilkit.attacks.recovered import beats_mean_image
 from veilkit.types import Role, Score
 
 
@@ -66,8 +67,3 @@ def test_a_loss_that_has_levelled_passes() -> None:
 )
 def test_a_loss_that_has_not_is_invalid(losses: np.ndarray, said: str) -> None:
     assert said in str(loss_levelled(losses))
-
-
-def test_the_window_must_leave_room() -> None:
-    with pytest.raises(ConfigError, match=r"0\.25"):
-        loss_levelled([1.0] * 100, window=0.6)

@@ -11,7 +11,7 @@ import torch
 from tests.audit.folders import person
 from veilkit.attacks.pictures import HeldPictures
 from veilkit.attacks.synthetic_release.base import LabelledPictures, Model, UnpairedRelease, UnpairedTarget
-from veilkit.attacks.synthetic_release.reference_releases import noise_release, open_release
+from veilkit.attacks.synthetic_release.gated import noise_release, open_release
 from veilkit.attacks.synthetic_release.shadows import Recipe, Shadows
 from veilkit.experts import load_expert
 from veilkit.rng import Randomness

@@ -97,8 +97,8 @@ def test_what_is_allowed_is_still_there() -> None:
 
 @pytest.mark.parametrize(
     "code",
-    ["wanted = ['jigsaw']", "from veilkit.methods.disguise.method import Disguise", "import veilkit.attacks.linkage",
-     "from veilkit.attacks.learned.recovery import RecoveryConfig"],
+    ["wanted = ['jigsaw']", "from veilkit.methods.disguise.method import Disguise",
+     "import veilkit.attacks.person_search", "from veilkit.attacks.learned.recovery import RecoveryConfig"],
 )  # fmt: skip
 def test_a_name_would_be_found(code: str) -> None:
     tree = ast.parse(code)

@@ -9,7 +9,7 @@ import torch
 
 from tests.attacks.unpaired_targets import innocent, leaking, members, target
 from veilkit.attacks import UNPAIRED_ATTACKS, UnpairedNeed, UnpairedTrial, run_unpaired
-from veilkit.attacks.gates import scores_chance
+from veilkit.attacks.gated import scores_chance
 from veilkit.attacks.synthetic_release.base import UnpairedRelease, UnpairedTarget
 from veilkit.errors import UnknownNameError
 from veilkit.types import Evidence, Level, Role

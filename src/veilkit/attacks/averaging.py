@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from veilkit.attacks.adversary import Protector
 from veilkit.attacks.base import Attack, AttackTarget, Need
 from veilkit.attacks.headline import Headline
 from veilkit.attacks.people_split import attack_size, pixels, some_people
 from veilkit.attacks.pictures import HeldPictures, Pictures, resized
-from veilkit.attacks.recovered import mean_of, own_bound, score_recovered
-from veilkit.attacks.undone import recognised
+from veilkit.attacks.recovered import mean_of, own_bound, recognised, score_recovered
+from veilkit.attacks.target import Protector, given
 from veilkit.errors import ConfigError
 from veilkit.progress import Progress
 from veilkit.types import Evidence, Level, Reason, ReasonCode, Score
@@ -55,28 +53,24 @@ class Averaging(Attack):
     def run(self, target: AttackTarget) -> Evidence:
         """Recognition and similarity for each number of protections, the largest first."""
         part = self._part(target)
-        assert part.protector is not None
-        assert part.originals is not None
-        assert part.recogniser is not None
-        if len(part.originals) < 2:
+        originals, recogniser = given(part.originals), given(part.recogniser)
+        if len(originals) < 2:
             return self.not_applicable(Reason(ReasonCode.ONE_PICTURE, "a single picture is only itself"))
         size = attack_size(part)
-        averaged = averages(part.originals, part.protector, self._counts, size)
+        averaged = averages(originals, given(part.protector), self._counts, size)
+        mean, raw = mean_of(pixels(given(part.protected), size), size), pixels(originals, size).float() / 255
         scores: list[Score] = []
-        details: dict[str, object] = {"pictures attacked": len(part.originals), "size": list(size)}
+        details: dict[str, object] = {"pictures attacked": len(originals), "size": list(size)}
         chance: dict[str, float] = {}
-        assert part.protected is not None
-        mean = mean_of(pixels(part.protected, size), size)
         for count in reversed(self._counts):
             found = score_recovered(part, averaged[count], mean)
-            scores += [replace(each, metric=_named(each.metric, count)) for each in found.scores]
+            bright = HeldPictures(stretched(averaged[count], raw)).features(recogniser)
+            more, more_chance, _ = recognised(part, bright, None)
             known = found.details["chance"]
             assert isinstance(known, dict)
-            chance |= {_named(metric, count): value for metric, value in known.items()}
-            pale, raw = averaged[count], pixels(part.originals, size).float() / 255
-            again, known, _ = recognised(part, HeldPictures(stretched(pale, raw)).features(part.recogniser), None)
-            scores += [replace(each, metric=_named(f"stretched {each.metric}", count)) for each in again]
-            chance |= {_named(f"stretched {metric}", count): value for metric, value in known.items()}
+            for prefix, some, by_metric in (("", found.scores, known), ("stretched ", more, more_chance)):
+                scores += [replace(each, metric=_named(prefix + each.metric, count)) for each in some]
+                chance |= {_named(prefix + metric, count): value for metric, value in by_metric.items()}
             details |= {"as released": found.details["as released"], "recogniser": found.details["recogniser"]}
         return Evidence(self.name, self.level, tuple(scores), details={**details, "chance": chance})
 
@@ -85,11 +79,9 @@ class Averaging(Attack):
         return own_bound(self._part(target))
 
     def _part(self, target: AttackTarget) -> AttackTarget:
-        assert target.budget is not None
-        assert target.originals is not None
-        most = min(target.budget.pictures, target.budget.updates * target.budget.batch // max(self._counts))
-        people = np.arange(len(target.originals)) if target.people is None else target.people
-        return target.only(some_people(people, max(2, most), target.rng.child(self.name)))
+        budget = given(target.budget)
+        most = min(budget.pictures, budget.updates * budget.batch // max(self._counts))
+        return target.only(some_people(target.clusters, max(2, most), target.rng.child(self.name)))
 
 
 def averages(

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import ClassVar, Literal, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
-from veilkit.attacks.adversary import AdversaryHalf
-from veilkit.attacks.adversary import Oracle as Oracle  # attacks take it from here, with all else that they need
-from veilkit.attacks.described import Described
+from veilkit.attacks.headline import Described
 from veilkit.attacks.pictures import Pictures
-from veilkit.attacks.scoring import ScoringHalf
-from veilkit.rng import Randomness
+from veilkit.attacks.target import AttackTarget as AttackTarget  # attacks take it from here, with all that they need
+from veilkit.attacks.target import Oracle as Oracle
 from veilkit.types import Evidence, Reason, ReasonCode
 
 
@@ -66,37 +60,20 @@ LACKING = {
 }
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class AttackTarget(AdversaryHalf, ScoringHalf):
-    """A release under attack: what its adversary is given, and what tells whether the adversary is right.
-
-    Picture i of `protected` came from picture i of `originals`, where those are known. rng: of the bootstrap, which
-    draws the same people for all scores, and of the gates.
-    """
-
-    rng: Randomness
-
-    def lacks(self, need: Need) -> bool:
-        """Whether something an attack may need is not here (what it learns from is checked when it is fitted)."""
-        absent = {
-            Need.IMAGES: self.protected is None,
-            Need.FEATURES: self.features is None,
-            Need.PAIRS: self.originals is None,
-            Need.IDENTITIES: self.search is None,
-            Need.EXPERT: self.recogniser is None,
-            Need.BUDGET: self.budget is None,
-            Need.PROTECTOR: self.protector is None,
-            Need.AUTHORISED: self.authorised is None,
-            Need.MASKS: self.masks is None,
-            Need.DECODER: self.decoder is None,
-            Need.NEUTRAL: self.neutral is None,
-            Need.IDENTITY: self.identity is None,
-        }
-        return absent.get(need, False)
-
-    def only(self, indices: NDArray[np.int64]) -> AttackTarget:
-        """The part of the target that holds these pictures."""
-        return replace(self, **self.seen_of(indices), **self.truth_of(indices))
+_FIELDS = {  # of a target that hold it; what an attacker learns from is given when it is fitted
+    Need.IMAGES: "protected",
+    Need.FEATURES: "features",
+    Need.PAIRS: "originals",
+    Need.IDENTITIES: "search",
+    Need.EXPERT: "recogniser",
+    Need.BUDGET: "budget",
+    Need.PROTECTOR: "protector",
+    Need.AUTHORISED: "authorised",
+    Need.MASKS: "masks",
+    Need.DECODER: "decoder",
+    Need.NEUTRAL: "neutral",
+    Need.IDENTITY: "identity",
+}
 
 
 class Attack(Described):
@@ -141,9 +118,6 @@ class Attack(Described):
 
     def lacking(self, target: AttackTarget, oracle: Oracle | None, public: Pictures | None) -> tuple[Reason, ...]:
         """Why the attack does not apply, or nothing."""
-        absent = {need for need in self.needs if target.lacks(need)}
-        if Need.ORACLE in self.needs and oracle is None:
-            absent.add(Need.ORACLE)
-        if Need.PUBLIC in self.needs and public is None:
-            absent.add(Need.PUBLIC)
-        return tuple(LACKING[need] for need in Need if need in absent)
+        held = {need: getattr(target, field) for need, field in _FIELDS.items()}
+        held |= {Need.ORACLE: oracle, Need.PUBLIC: public}
+        return tuple(LACKING[need] for need in Need if need in self.needs and held[need] is None)

@@ -6,22 +6,22 @@ from dataclasses import replace
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from veilkit.attacks.base import Attack, AttackTarget, Need
 from veilkit.attacks.headline import Headline
 from veilkit.attacks.person_search import found_among, rank_one_on_originals
+from veilkit.attacks.pictures import Features
+from veilkit.attacks.target import given
 from veilkit.types import Evidence, Level
 
-Features = NDArray[np.float32]
 _TINY = 1e-12
 
 
 class FarthestMatch(Attack):
     """Searches each protected picture among raw pictures for whom it is least like: whose antipode is it?
 
-    A recogniser that matches a face with its person less often than with strangers has been told something: that the
-    identity was pushed away on purpose. "rank-1": the person of the least similar raw picture, the own one left out.
+    A recogniser that matches a face with its person less often than with strangers knows something: the identity was
+    pushed away on purpose. "rank-1": the person of the least similar raw picture, the own one left out.
     "centred": the same about the mean of the raw features, where these all lie on one side.
 
     Gates: where nothing is protected nobody is pushed away. There the attacker sees mirrored features, and must find
@@ -49,22 +49,18 @@ class FarthestMatch(Attack):
 
     def run(self, target: AttackTarget) -> Evidence:
         """Rank-k, mAP and mINP of the farthest raw pictures; the same about their mean."""
-        assert target.protected is not None
-        assert target.originals is not None
-        assert target.search is not None
-        assert target.recogniser is not None
-        protected, raw = (_unit(each.features(target.recogniser)) for each in (target.protected, target.originals))
+        protected, raw = _unit(target.protected_features()), _unit(target.original_features())
         middle = raw.mean(axis=0)
         seen = -protected if self._mirrors else protected
         about = seen + middle if self._mirrors else seen - middle
-        chance = target.search.chance()
+        chance = given(target.search).chance()
         scores = list(found_among(target, -seen, raw, chance))
         scores += [
             replace(score, metric=f"centred {score.metric}")
             for score in found_among(target, -about, raw - middle, chance)
         ]
         chance |= {f"centred {metric}": value for metric, value in chance.items()}
-        details = {"chance": chance, "recogniser": target.recogniser.name}
+        details = {"chance": chance, "recogniser": given(target.recogniser).name}
         return Evidence(self.name, self.level, tuple(scores), details=details)
 
     def clean_bound(self, target: AttackTarget) -> float | None:

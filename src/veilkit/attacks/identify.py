@@ -6,22 +6,25 @@ who somebody is lies in a feature, to whoever can put names to a part of a galle
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
-from veilkit.attacks.classifiers import STRENGTHS, nearest_centroid, nearest_neighbour, softmax
 from veilkit.attacks.headline import Headline
 from veilkit.attacks.intervals import mean_score
 from veilkit.attacks.people_split import some_people
-from veilkit.attacks.pictures import Pictures
+from veilkit.attacks.pictures import Features, Pictures
+from veilkit.attacks.target import given
+from veilkit.errors import DataError
 from veilkit.metrics import clopper_pearson, retrieval
+from veilkit.metrics.inputs import l2_normalised
 from veilkit.rng import Randomness
-from veilkit.types import Evidence, Level, Reason, ReasonCode, Role
+from veilkit.types import Evidence, Level, Reason, ReasonCode
 
-Vectors = NDArray[np.float32]
 Codes = NDArray[np.int64]
 Shares = NDArray[np.float64]
 SOFTMAX, NEIGHBOUR, CENTROID = "softmax", "1-NN", "centroid"
@@ -30,6 +33,11 @@ ACCURACY = "accuracy"
 FEWEST = 3  # pictures of a person: one to learn from, one to choose by, one to be asked about
 _VALIDATION, _TEST = 0.2, 0.3
 _CLOSED = "the same people, by other pictures of theirs, taught it"
+STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)
+_CHUNK = 1024
+_AT_FIRST, _AT_MOST = 200, 20_000  # iterations before the limit is raised, and in all
+_TOLERANCE = 1e-4
+_TINY = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,7 +92,7 @@ class Identified:
         return 1.0 / len(self.people)
 
 
-def identify(features: Vectors, people: Codes, parts: Parts) -> Identified:
+def identify(features: Features, people: Codes, parts: Parts) -> Identified:
     """Name the people (N,) in features (N, D) of the test part, by all three classifiers.
 
     The softmax's strength, and the classifier to report first, are chosen on validation pictures; then all learn from
@@ -127,6 +135,69 @@ def _accuracy(named: Codes, people: Codes) -> float:
     return float(person_shares(named == people, people).mean())
 
 
+def nearest_neighbour(known: Features, people: Codes, asked: Features) -> Codes:
+    """For each vector asked (Q, D) the person (of `people`, (N,)) of the known one (N, D) closest by cosine."""
+    held = l2_normalised(known)
+    parts = [l2_normalised(asked[at : at + _CHUNK]) @ held.T for at in range(0, len(asked), _CHUNK)]
+    return np.concatenate([people[part.argmax(axis=1)] for part in parts])
+
+
+def nearest_centroid(known: Features, people: Codes, asked: Features) -> Codes:
+    """The person whose mean direction is closest by cosine."""
+    codes, place = np.unique(people, return_inverse=True)
+    centroids = np.zeros((len(codes), known.shape[1]))
+    np.add.at(centroids, place, l2_normalised(known))
+    return nearest_neighbour(centroids.astype(np.float32), codes, asked)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Softmax:
+    """What a softmax classifier named (Q,), and whether its training had converged."""
+
+    named: Codes
+    iterations: int
+    converged: bool
+
+
+def softmax(
+    known: Features,
+    people: Codes,
+    asked: Features,
+    *,
+    strengths: Sequence[float] = STRENGTHS,
+    at_most: int = _AT_MOST,
+) -> dict[float, Softmax]:
+    """Multinomial logistic regression with an L2 penalty, for each strength C, by L-BFGS until it has converged.
+
+    Every person counts the same, however many pictures teach it. The limit on iterations is raised until none is
+    needed; what has not converged after `at_most` says so. Stronger ones go on from weaker ones, which saves time and
+    changes nothing: the problem is convex. Features are centred, and divided by one spread for all dimensions.
+    """
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+
+    if (count := len(np.unique(people))) < 2:
+        raise DataError("a classifier tells people apart and needs at least 2 of them, but got one")
+    mean, spread = known.mean(axis=0), float(known.std(axis=0).mean()) + _TINY
+    learned, questions = (np.asarray((each - mean) / spread, dtype=np.float64) for each in (known, asked))
+    found = {}
+    # The gradient of one person's weights is about one in the number of people: sklearn's tolerance, made for few
+    # classes, would call three iterations for 700 people converged.
+    model = LogisticRegression(class_weight="balanced", warm_start=True, max_iter=_AT_FIRST, tol=_TOLERANCE / count)
+    for strength in sorted(strengths):
+        model.set_params(C=strength, max_iter=min(_AT_FIRST, at_most))
+        done, converged = 0, False
+        while not converged and done < at_most:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)  # it is dealt with here, by going on
+                model.fit(learned, people)
+            last = int(np.max(model.n_iter_))
+            done, converged = done + last, last < model.max_iter
+            model.set_params(max_iter=min(2 * model.max_iter, max(1, at_most - done)))
+        found[strength] = Softmax(np.asarray(model.predict(questions), dtype=np.int64), done, converged)
+    return found
+
+
 class Identification(Attack):
     """Names people in features of a release, or in a recogniser's features of released pictures.
 
@@ -152,7 +223,7 @@ class Identification(Attack):
     def lacking(self, target: AttackTarget, oracle: Oracle | None, public: Pictures | None) -> tuple[Reason, ...]:
         """Besides what is always needed: features, or else pictures and a recogniser."""
         missing = super().lacking(target, oracle, public)
-        if missing or target.features is not None or not (target.lacks(Need.IMAGES) or target.lacks(Need.EXPERT)):
+        if missing or target.features is not None or (target.protected is not None and target.recogniser is not None):
             return missing
         text = "the release holds no features, nor pictures with a recogniser to make some"
         return (Reason(ReasonCode.NO_FEATURES, text),)
@@ -168,7 +239,7 @@ class Identification(Attack):
         rows |= {f"{ACCURACY} ({name})": shares for name, shares in found.shares.items()}
         note = f"chance {found.chance:.2%}; {_CLOSED}"
         scores = tuple(
-            mean_score(metric, shares, found.people, role=Role.PRIVACY, higher_is_better=False, rng=target.rng,
+            mean_score(metric, shares, found.people, rng=target.rng,
                        note=f"{found.chosen}; {note}" if metric == ACCURACY else note)
             for metric, shares in rows.items()
         )  # fmt: skip
@@ -192,16 +263,9 @@ class Identification(Attack):
         shares = person_shares(found.hits(1) > 0, people[parts.test])
         return clopper_pearson(round(float(shares.sum())), len(shares)).low
 
-    def _taken(self, target: AttackTarget) -> tuple[Vectors, Codes, Parts]:
+    def _taken(self, target: AttackTarget) -> tuple[Features, Codes, Parts]:
         """Features and people of as many pictures as the budget allows, and their parts."""
-        assert target.search is not None
-        assert target.budget is not None
-        people, rng = target.search.identities, target.rng.child(self.name)
-        if target.features is not None:
-            features = target.features
-        else:
-            assert target.protected is not None
-            assert target.recogniser is not None
-            features = target.protected.features(target.recogniser)
-        chosen = some_people(people, target.budget.pictures, rng.child("people"))
+        people, rng = given(target.search).identities, target.rng.child(self.name)
+        features = target.protected_features() if target.features is None else target.features
+        chosen = some_people(people, given(target.budget).pictures, rng.child("people"))
         return features[chosen], people[chosen], divide_pictures(people[chosen], rng)

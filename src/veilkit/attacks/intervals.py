@@ -21,9 +21,9 @@ def mean_score(
     values: NDArray[np.float64],
     people: NDArray[np.int64] | None,
     *,
-    role: Role,
-    higher_is_better: bool,
     rng: Randomness,
+    role: Role = Role.PRIVACY,
+    higher_is_better: bool = False,
     note: str = "",
     rate: bool = False,
 ) -> Score:
@@ -40,15 +40,15 @@ def retrieval_scores(
     found: RetrievalResult,
     people: NDArray[np.int64],
     *,
-    role: Role,
-    higher_is_better: bool,
     rng: Randomness,
     chance: Mapping[str, float],
+    role: Role = Role.PRIVACY,
+    higher_is_better: bool = False,
     note: str = "",
 ) -> tuple[Score, ...]:
     """Rank-1, 5, 10, mAP and mINP of a search; `people` (Q,) are the queries' people.
 
-    chance: by metric; those told there are named in the note.
+    chance: by metric; those that are given are named in the note.
     """
     valid = found.valid
     rows = {f"rank-{k}": found.hits(k)[valid] for k in RANKS}
@@ -73,33 +73,24 @@ def _scores(
     table = np.stack(list(rows.values()))
     clusters = np.arange(table.shape[1]) if people is None else people
     count = len(np.unique(clusters))
-    lows: list[float | None] = [None] * len(rows)
-    highs: list[float | None] = [None] * len(rows)
-    remarks = ["" if people is not None else "pictures drawn, as people are not known"] * len(rows)
+    remark = "" if people is not None else "pictures drawn, as people are not known"
+    ends: list[tuple[float | None, float | None]] = [(None, None)] * len(rows)
     if count < 2:
-        remarks = ["no interval: one person only" if people is not None else "no interval: one picture only"] * len(
-            rows
-        )
+        remark = f"no interval: one {'picture' if people is None else 'person'} only"
     else:
         draws = bootstrap_means(table, clusters, generator=rng.child("bootstrap").numpy(), draws=DRAWS)
         tail = (1.0 - CONFIDENCE) / 2.0
         for place, name in enumerate(rows):
-            low, high = (float(end) for end in np.quantile(draws[place], [tail, 1.0 - tail]))
             mean = float(table[place].mean())
             if name in rates and mean in (0.0, 1.0):
                 # All draws of all hits or none are alike; the exact interval of so many people is not empty.
                 exact = clopper_pearson(round(mean * count), count, confidence=CONFIDENCE)
-                low, high = exact.low, exact.high
-            lows[place], highs[place] = low, high
+                ends[place] = exact.low, exact.high
+            else:
+                low, high = np.quantile(draws[place], [tail, 1.0 - tail])
+                ends[place] = float(low), float(high)
+    texts = ["; ".join(filter(None, [notes.get(name, ""), remark])) for name in rows]
     return tuple(
-        Score(
-            metric=name,
-            value=float(table[place].mean()),
-            role=role,
-            higher_is_better=higher_is_better,
-            low=lows[place],
-            high=highs[place],
-            note="; ".join(filter(None, [notes.get(name, ""), remarks[place]])),
-        )
-        for place, name in enumerate(rows)
+        Score(name, float(values.mean()), role, higher_is_better, low, high, text)
+        for name, values, (low, high), text in zip(rows, table, ends, texts, strict=True)
     )

@@ -12,8 +12,9 @@ from torch import Tensor
 from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
 from veilkit.attacks.intervals import mean_score
 from veilkit.attacks.pictures import SMALLEST, Pictures, SomePictures, resized
+from veilkit.attacks.target import given
 from veilkit.metrics import psnr, ssim
-from veilkit.types import Evidence, Level, Role, Score
+from veilkit.types import Evidence, Level, Score
 
 _MOST = 1000  # originals that the baseline is measured on: evenly chosen, for it is one number only
 
@@ -40,34 +41,19 @@ class MeanImage(Attack):
 
     def run(self, target: AttackTarget) -> Evidence:
         """PSNR and SSIM of the mean picture, resized to each original."""
-        assert target.protected is not None
-        assert target.originals is not None
         of = "public pictures" if self._mean is not None else "the protected pictures"
-        mean = mean_picture(target.protected) if self._mean is None else self._mean
-        chosen = np.unique(np.linspace(0, len(target.originals) - 1, _MOST).astype(np.int64))
-        ratios, similarities = _against(mean, SomePictures(target.originals, chosen))
-        people = None if target.people is None else target.people[chosen]
+        mean = mean_picture(given(target.protected)) if self._mean is None else self._mean
+        originals = given(target.originals)
+        chosen = np.unique(np.linspace(0, len(originals) - 1, _MOST).astype(np.int64))
+        note = f"baseline: the mean of {of}, against {len(chosen)} originals"
         scores: list[Score] = []
-        for metric, values in (("PSNR", ratios), ("SSIM", similarities)):
+        for metric, values in zip(("PSNR", "SSIM"), _against(mean, SomePictures(originals, chosen)), strict=True):
             measured = np.isfinite(values)
             if measured.any():
-                scores.append(
-                    mean_score(
-                        metric,
-                        values[measured],
-                        None if people is None else people[measured],
-                        role=Role.PRIVACY,
-                        higher_is_better=False,
-                        rng=target.rng,
-                        note=f"baseline: the mean of {of}, against {len(chosen)} originals",
-                    )
-                )
-        return Evidence(
-            self.name,
-            self.level,
-            tuple(scores),
-            details={"mean of": of, "size": list(mean.shape[1:]), "originals": len(chosen)},
-        )
+                people = None if target.people is None else target.people[chosen][measured]
+                scores.append(mean_score(metric, values[measured], people, rng=target.rng, note=note))
+        details = {"mean of": of, "size": list(mean.shape[1:]), "originals": len(chosen)}
+        return Evidence(self.name, self.level, tuple(scores), details=details)
 
 
 def mean_picture(pictures: Pictures) -> Tensor:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from veilkit.attacks.base import Attack, AttackTarget, Need
 from veilkit.attacks.headline import Headline
 from veilkit.attacks.intervals import RANKS, retrieval_scores
-from veilkit.metrics import RetrievalResult, retrieval
-from veilkit.types import Evidence, Level, Reason, ReasonCode, Role
+from veilkit.attacks.recovered import own_bound
+from veilkit.attacks.target import given
+from veilkit.types import Evidence, Level, Reason, ReasonCode
 
 
 class OwnOriginal(Attack):
@@ -31,35 +29,17 @@ class OwnOriginal(Attack):
 
     def run(self, target: AttackTarget) -> Evidence:
         """Rank-1, 5 and 10."""
-        assert target.protected is not None
-        assert target.originals is not None
-        assert target.recogniser is not None
-        count = len(target.originals)
+        count = len(given(target.originals))
         if count < 2:
-            return self.not_applicable(
-                Reason(ReasonCode.ONE_PICTURE, "a single picture can only be linked to itself")
-            )
+            reason = Reason(ReasonCode.ONE_PICTURE, "a single picture can only be linked to itself")
+            return self.not_applicable(reason)
         chance = {f"rank-{k}": min(1.0, k / count) for k in RANKS}
-        scores = retrieval_scores(
-            _search(target.protected.features(target.recogniser), target.originals.features(target.recogniser)),
-            np.arange(count) if target.people is None else target.people,
-            role=Role.PRIVACY,
-            higher_is_better=False,
-            rng=target.rng,
-            chance=chance,
-        )
-        details = {"chance": chance, "recogniser": target.recogniser.name, "queries": count}
+        found = target.find_own(target.protected_features())
+        scores = retrieval_scores(found, target.clusters, rng=target.rng, chance=chance)
+        details = {"chance": chance, "recogniser": given(target.recogniser).name, "queries": count}
         # With a single right answer mAP and mINP say the same once more.
         return Evidence(self.name, self.level, scores[: len(RANKS)], details=details)
 
     def clean_bound(self, target: AttackTarget) -> float | None:
         """The share of originals that are found among the originals: 1, less those that look like an earlier one."""
-        if target.originals is None or target.recogniser is None:
-            return None
-        raw = target.originals.features(target.recogniser)
-        return _search(raw, raw).rank(1)
-
-
-def _search(protected: NDArray[np.float32], raw: NDArray[np.float32]) -> RetrievalResult:
-    each = np.arange(len(raw))
-    return retrieval(protected, raw, each, each)
+        return own_bound(target)

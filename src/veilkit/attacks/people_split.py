@@ -6,17 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from veilkit.attacks.adversary import Pairs
-from veilkit.attacks.base import AttackTarget, Oracle
 from veilkit.attacks.pictures import HeldPictures, Pictures, resized
+from veilkit.attacks.target import AttackTarget, Indices, Oracle, Pairs, given
 from veilkit.errors import DataError
 from veilkit.rng import Randomness
 from veilkit.types import Reason, ReasonCode
 
-Indices = NDArray[np.int64]
 FEWEST = 4  # people to learn from, and people to attack
 _LARGEST = 256 * 128  # pixels: larger pictures are attacked at a smaller size, which bounds memory and time
 
@@ -41,24 +38,22 @@ class Division:
 
     @property
     def details(self) -> dict[str, object]:
-        """What a reader is told."""
+        """Details of the evidence."""
         return {
             "people on both sides": self.on_both_sides,
             "learned from": self.source,
             "public people": len(np.unique(self.public.people)),
             "public pictures": len(self.public),
-            "pictures attacked": 0 if self.victims.originals is None else len(self.victims.originals),
+            "pictures attacked": len(given(self.victims.originals)),
             "size": list(self.size),
         }
 
 
 def divide(target: AttackTarget, oracle: Oracle | None, public: Pictures | None) -> Division:
     """Pairs of people to learn from, by what there is: the target's pairs, an oracle, or else half of its people."""
-    assert target.budget is not None
-    assert target.originals is not None
-    most = target.budget.pictures
+    most = given(target.budget).pictures
     victims, teachers = _parts(target, oracle is not None and public is not None)
-    size = attack_size(victims if victims.originals is not None and len(victims.originals) else target)
+    size = attack_size(victims if len(given(victims.originals)) else target)
     if target.pairs is not None:
         pairs, source = target.pairs, "pairs of other people"
         _check_strangers(target, pairs)
@@ -68,7 +63,7 @@ def divide(target: AttackTarget, oracle: Oracle | None, public: Pictures | None)
         pairs, source = _own_pairs(target, teachers), "half of the people in the release, whose originals are known"
     chosen = some_people(pairs.people, most, target.rng.child("public people"))
     pairs = pairs.only(chosen)
-    taught, attacked = len(np.unique(pairs.people)), _count(victims)
+    taught, attacked = len(np.unique(pairs.people)), len(np.unique(victims.clusters))
     missing: tuple[Reason, ...] = ()
     if min(taught, attacked) < FEWEST:
         text = (
@@ -79,9 +74,9 @@ def divide(target: AttackTarget, oracle: Oracle | None, public: Pictures | None)
     return Division(pairs, victims, source, size, missing)
 
 
-def victims_of(target: AttackTarget, given: bool) -> AttackTarget:
-    """The part of a target that `divide` leaves to attack; given: whether there are an oracle and public pictures."""
-    return _parts(target, given)[0]
+def victims_of(target: AttackTarget, elsewhere: bool) -> AttackTarget:
+    """The part of a target that `divide` leaves to attack; elsewhere: whether an oracle and public pictures teach."""
+    return _parts(target, elsewhere)[0]
 
 
 def some_people(people: Indices, most: int, rng: Randomness) -> Indices:
@@ -96,8 +91,7 @@ def some_people(people: Indices, most: int, rng: Randomness) -> Indices:
 
 def attack_size(target: AttackTarget) -> tuple[int, int]:
     """The most frequent size of the release's pictures (the originals', where it has none); a large one is shrunk."""
-    pictures = target.originals if target.protected is None else target.protected
-    assert pictures is not None
+    pictures = given(target.originals if target.protected is None else target.protected)
     sizes, counts = np.unique(pictures.sizes, axis=0, return_counts=True)
     height, width = (int(side) for side in sizes[np.argmax(counts)])
     shrink = min(1.0, (_LARGEST / (height * width)) ** 0.5)
@@ -112,28 +106,24 @@ def pixels(pictures: Pictures, size: tuple[int, int]) -> Tensor:
     return held
 
 
-def _parts(target: AttackTarget, given: bool) -> tuple[AttackTarget, Indices]:
+def _parts(target: AttackTarget, elsewhere: bool) -> tuple[AttackTarget, Indices]:
     """The victims, and positions of the pictures that may teach: none where there are pairs from elsewhere."""
-    assert target.budget is not None
-    assert target.originals is not None
-    everybody = np.arange(len(target.originals)) if target.people is None else target.people
+    everybody = target.clusters
     teachers, attacked = np.empty(0, dtype=np.int64), np.arange(len(everybody))
-    if target.pairs is None and not given:
+    if target.pairs is None and not elsewhere:
         # Without people's codes, two pictures of one person may fall on both sides: then nobody is divided.
         codes = np.unique(everybody) if target.people is not None else everybody[:0]
         half = codes[target.rng.child("divided").permutation(len(codes))[: len(codes) // 2]]
         teachers, attacked = np.flatnonzero(np.isin(everybody, half)), np.flatnonzero(~np.isin(everybody, half))
-    chosen = some_people(everybody[attacked], target.budget.pictures, target.rng.child("victims"))
+    chosen = some_people(everybody[attacked], given(target.budget).pictures, target.rng.child("victims"))
     return target.only(attacked[chosen]), teachers
 
 
 def _own_pairs(target: AttackTarget, teachers: Indices) -> Pairs:
-    assert target.originals is not None
-    protected = target.originals if target.protected is None else target.protected
-    people = np.arange(len(target.originals)) if target.people is None else target.people
-    return Pairs(target.originals, protected, people, target.masks, target.features, target.clean_features).only(
-        teachers
-    )
+    originals = given(target.originals)
+    protected = originals if target.protected is None else target.protected
+    pairs = Pairs(originals, protected, target.clusters, target.masks, target.features, target.clean_features)
+    return pairs.only(teachers)
 
 
 def _asked(oracle: Oracle, public: Pictures, most: int) -> Pairs:
@@ -154,8 +144,3 @@ def _check_strangers(target: AttackTarget, pairs: Pairs) -> None:
             f"{len(both)} people are in the public pairs and in the release under attack; people who train an "
             "attacker are never scored: take them out of one of the two, or give no pairs"
         )
-
-
-def _count(target: AttackTarget) -> int:
-    assert target.originals is not None
-    return len(target.originals) if target.people is None else len(np.unique(target.people))

@@ -15,6 +15,7 @@ from veilkit.errors import DataError
 from veilkit.experts import Embedder
 from veilkit.rng import Randomness
 
+Features = NDArray[np.float32]
 SMALLEST = 11  # pixels a side that SSIM's window needs
 _BATCH = 64
 _BATCH_PIXELS = 4_000_000  # at most so many in a batch, unless a single picture has more
@@ -48,7 +49,7 @@ class Pictures(ABC):
                 part = members[start : start + count]
                 yield part, torch.stack([self.load(index) for index in part])
 
-    def features(self, embedder: Embedder) -> NDArray[np.float32]:
+    def features(self, embedder: Embedder) -> Features:
         """Raw features (N, D) of all pictures, in their order."""
         found = np.empty((len(self), embedder.dim), dtype=np.float32)
         for part, images in self.batches():
@@ -88,7 +89,7 @@ class SomePictures(Pictures):
         """One picture, (3, H, W) float32 in [0, 1]."""
         return self._pictures.load(int(self._indices[index]))
 
-    def features(self, embedder: Embedder) -> NDArray[np.float32]:
+    def features(self, embedder: Embedder) -> Features:
         """Raw features (N, D); taken from all pictures', which are usually known already."""
         return self._pictures.features(embedder)[self._indices]
 
@@ -98,7 +99,7 @@ class NoisePictures(Pictures):
 
     def __init__(self, like: Pictures, rng: Randomness) -> None:
         self._sizes, self._rng = like.sizes, rng
-        self._features: dict[str, NDArray[np.float32]] = {}
+        self._features: dict[str, Features] = {}
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -110,7 +111,7 @@ class NoisePictures(Pictures):
         height, width = self._sizes[index]
         return self._rng.child("picture", index).uniform(3, int(height), int(width))
 
-    def features(self, embedder: Embedder) -> NDArray[np.float32]:
+    def features(self, embedder: Embedder) -> Features:
         """Raw features (N, D), computed once for each expert."""
         if embedder.info.fingerprint not in self._features:
             self._features[embedder.info.fingerprint] = super().features(embedder)
@@ -118,7 +119,7 @@ class NoisePictures(Pictures):
 
 
 @torch.no_grad()
-def embedded(embedder: Embedder, images: Tensor) -> NDArray[np.float32]:
+def embedded(embedder: Embedder, images: Tensor) -> Features:
     """Features (B, D) of images (B, 3, H, W); raises DataError where they are not finite or of another shape."""
     features = embedder.embed(images).cpu().numpy().astype(np.float32, copy=False)
     if features.shape != (len(images), embedder.dim) or not np.isfinite(features).all():

@@ -31,35 +31,30 @@ class Search:
     cameras: Indices | None = None
 
     @property
+    def people(self) -> Indices:
+        """(Q,) the code of each query's person."""
+        return self.identities[self.query]
+
+    @property
     def own(self) -> Indices:
         """(Q,) for each query the place of its own picture in the gallery, or -1."""
         place = np.full(len(self.identities), -1, dtype=np.int64)
         place[self.gallery] = np.arange(len(self.gallery))
         return place[self.query]
 
+    @property
+    def _labels(self) -> tuple[Indices, Indices, Indices | None, Indices | None]:
+        """Identities of the queries and of the gallery, then their cameras."""
+        cameras = (None, None) if self.cameras is None else (self.cameras[self.query], self.cameras[self.gallery])
+        return self.people, self.identities[self.gallery], *cameras
+
     def find(self, query: NDArray[np.float32], gallery: NDArray[np.float32]) -> RetrievalResult:
         """Search with features (N, D) of all pictures as queries among features (N, D) as gallery."""
-        return retrieval(
-            query[self.query],
-            gallery[self.gallery],
-            self.identities[self.query],
-            self.identities[self.gallery],
-            None if self.cameras is None else self.cameras[self.query],
-            None if self.cameras is None else self.cameras[self.gallery],
-            own_index=self.own,
-        )
+        return retrieval(query[self.query], gallery[self.gallery], *self._labels, own_index=self.own)
 
     def candidates(self) -> tuple[Indices, Indices]:
         """(Q,) right entries and (Q,) all entries that are left in the gallery for each query."""
-        matches = Matches.of(
-            len(self.query),
-            len(self.gallery),
-            self.identities[self.query],
-            self.identities[self.gallery],
-            None if self.cameras is None else self.cameras[self.query],
-            None if self.cameras is None else self.cameras[self.gallery],
-            self.own,
-        )
+        matches = Matches.of(len(self.query), len(self.gallery), *self._labels, self.own)
         right, left = np.zeros(len(self.query), dtype=np.int64), np.zeros(len(self.query), dtype=np.int64)
         for start in range(0, len(self.query), _CHUNK):
             stop = min(start + _CHUNK, len(self.query))
@@ -108,19 +103,18 @@ def plan_search(
     notes = []
     if unknown := int((~known).sum()):
         notes.append(f"{unknown} pictures of unknown people stay in the gallery and are not searched for")
-    if any(camera is None for camera in cameras):
+    if all(camera is not None for camera in cameras):
+        search = Search(asking, held, codes, _codes(cameras))
+        if _has_matches(search):
+            return search, tuple(notes)
+        notes.append("nobody was seen by two cameras: pictures by the query's own camera count as well")
+    else:
         some = any(camera is not None for camera in cameras)
         notes.append(
             f"{'the cameras of some pictures are' if some else 'cameras are'} not known: "
             "pictures of one person by one camera may be near duplicates, which makes recognition look easier"
         )
-        search = Search(asking, held, codes)
-        return (search, tuple(notes)) if _has_matches(search) else (None, (_NO_MATCHES,))
-    search = Search(asking, held, codes, _codes(cameras))
-    if _has_matches(search):
-        return search, tuple(notes)
     search = Search(asking, held, codes)
-    notes.append("nobody was seen by two cameras: pictures by the query's own camera count as well")
     return (search, tuple(notes)) if _has_matches(search) else (None, (_NO_MATCHES,))
 
 

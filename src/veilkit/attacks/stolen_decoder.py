@@ -5,12 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from veilkit.attacks.adversary import Undo
 from veilkit.attacks.base import Attack, AttackTarget, Need
 from veilkit.attacks.headline import undoing_headline
 from veilkit.attacks.people_split import attack_size, pixels
 from veilkit.attacks.pictures import Pictures, resized
 from veilkit.attacks.recovered import mean_of, own_bound, score_recovered
+from veilkit.attacks.target import Undo, given
 from veilkit.types import Evidence, Level, Reason, ReasonCode
 
 
@@ -33,14 +33,11 @@ class StolenDecoder(Attack):
 
     def run(self, target: AttackTarget) -> Evidence:
         """Rank-1 of the very original, of the person, and similarity on the fixed and on the paper's scale."""
-        assert target.protected is not None
-        assert target.originals is not None
-        assert target.decoder is not None
-        if len(target.originals) < 2:
+        originals, size = given(target.originals), attack_size(target)
+        if len(originals) < 2:
             return self.not_applicable(Reason(ReasonCode.ONE_PICTURE, "a single picture is only itself"))
-        size = attack_size(target)
-        public = target.originals if target.pairs is None else target.pairs.originals
-        answers = undone(target.protected, target.decoder, size)
+        public = originals if target.pairs is None else target.pairs.originals
+        answers = undone(given(target.protected), given(target.decoder), size)
         found = score_recovered(target, answers, mean_of(pixels(public, size), size))
         details = {**found.details, "pictures attacked": len(answers), "size": list(size)}
         return Evidence(self.name, self.level, found.scores, invalid=found.invalid, details=details)

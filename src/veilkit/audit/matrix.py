@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from veilkit.attacks.starting_weights import weights_facts
+from veilkit.attacks import weights_facts
 from veilkit.audit.inputs.spec import AuditSpec, DatasetSpec, ExpertSpec, MethodSpec, ReleaseSpec
 from veilkit.audit.options import AuditOptions
 from veilkit.audit.private_files import private_audit_folder, write_private

@@ -9,9 +9,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from veilkit.attacks import Budget
+from veilkit.attacks import Budget, weights_facts
 from veilkit.attacks.intervals import CONFIDENCE, DRAWS
-from veilkit.attacks.starting_weights import weights_facts
 from veilkit.audit.alarms import check_attacks, raise_alarms
 from veilkit.audit.alarms.pairs import check_pairs
 from veilkit.audit.cells.budget import affordable, with_choice

@@ -16,9 +16,14 @@ from tests.attacks.learners import (
     shared_work,
 )
 from veilkit.attacks import Budget, Pairs, run_gated
-from veilkit.attacks.features.decoding import DecodingConfig, train_decoder
+from veilkit.attacks.features.decoding import (
+    DecodingConfig,
+    MatchingConfig,
+    match_features,
+    total_variation,
+    train_decoder,
+)
 from veilkit.attacks.features.inversion import FeatureMatching, FeatureReconstruction
-from veilkit.attacks.features.matching import MatchingConfig, match_features, total_variation
 from veilkit.attacks.pictures import HeldPictures
 from veilkit.errors import ConfigError, DataError
 from veilkit.experts import load_expert

@@ -14,11 +14,9 @@ from tests.attacks.targets import dealt, mixed, noise, walkers, walkers_target
 from veilkit.attacks import AttackTarget, run_gated
 from veilkit.attacks.jigsaw.assembly import Puzzle, assemble
 from veilkit.attacks.jigsaw.attack import NO_GRID, Jigsaw, chance_of_neighbours
-from veilkit.attacks.jigsaw.grid import Grid, find_grid
+from veilkit.attacks.jigsaw.grid import Grid, Seams, find_grid
 from veilkit.attacks.jigsaw.groups import Links, groups_of_pictures
-from veilkit.attacks.jigsaw.public_people import public_images
-from veilkit.attacks.jigsaw.same_source import Lessons, describe
-from veilkit.attacks.jigsaw.seams import Seams
+from veilkit.attacks.jigsaw.same_source import Lessons, describe, public_images
 from veilkit.attacks.jigsaw.truth import Truth
 from veilkit.attacks.pictures import HeldPictures, NoisePictures
 from veilkit.attacks.unmix.attack import Unmix
@@ -195,7 +193,7 @@ def test_pictures_of_other_sizes_are_left_out_and_counted() -> None:
 
 def test_of_a_large_release_some_pictures_are_attacked_with_their_partners(monkeypatch) -> None:
     monkeypatch.setattr("veilkit.attacks.jigsaw.attack._PATCHES", 12 * CELLS)
-    monkeypatch.setattr("veilkit.attacks.jigsaw.partners._SEEDS", 3)
+    monkeypatch.setattr("veilkit.attacks.jigsaw.groups._SEEDS", 3)
     evidence = Jigsaw().run(walkers_target(dealt()))
     assert evidence.details["pictures attacked"] <= 12
     assert 1 <= evidence.details["pictures scored"] <= 3

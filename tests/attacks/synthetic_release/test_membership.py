@@ -10,10 +10,20 @@ from tests.attacks.unpaired_targets import fitted, innocent, members, pictures, 
 from veilkit.attacks.membership_scores import Judged, membership_scores
 from veilkit.attacks.pictures import HeldPictures
 from veilkit.attacks.synthetic_release.base import LabelledPictures, UnpairedRelease, UnpairedTarget
-from veilkit.attacks.synthetic_release.gated import UnpairedTrial, run_unpaired
-from veilkit.attacks.synthetic_release.membership import PersonInSet, PictureInSet, PictureInStudent
-from veilkit.attacks.synthetic_release.reference_releases import NearestStudent, RememberedLook, open_release
-from veilkit.attacks.synthetic_release.shadow_membership import PersonByShadows, PictureByShadows
+from veilkit.attacks.synthetic_release.gated import (
+    NearestStudent,
+    RememberedLook,
+    UnpairedTrial,
+    open_release,
+    run_unpaired,
+)
+from veilkit.attacks.synthetic_release.membership import (
+    PersonByShadows,
+    PersonInSet,
+    PictureByShadows,
+    PictureInSet,
+    PictureInStudent,
+)
 from veilkit.attacks.synthetic_release.shadows import (
     Shadows,
     log_likelihood_ratio,

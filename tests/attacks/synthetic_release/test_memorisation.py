@@ -7,10 +7,9 @@ import torch
 from tests.attacks.unpaired_targets import innocent, members, pictures, target
 from veilkit.attacks.pictures import HeldPictures
 from veilkit.attacks.synthetic_release.base import UnpairedRelease
-from veilkit.attacks.synthetic_release.matched_sets import matched_people, matched_pictures
 from veilkit.attacks.synthetic_release.memorisation import Memorisation
 from veilkit.attacks.synthetic_release.nearest import RememberedPictures, nearest, pixel_vectors
-from veilkit.attacks.synthetic_release.neighbours import Neighbours, nearest_people
+from veilkit.attacks.synthetic_release.neighbours import Neighbours, matched_people, matched_pictures, nearest_people
 from veilkit.rng import Randomness
 
 RNG = Randomness.from_seed(0)

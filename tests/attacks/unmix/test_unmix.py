@@ -12,10 +12,17 @@ from tests.attacks.targets import blended, mixed, noise, walkers, walkers_target
 from veilkit.attacks import run_gated
 from veilkit.attacks.pictures import HeldPictures, NoisePictures
 from veilkit.attacks.unmix.attack import NO_RING, Unmix, find_blends
-from veilkit.attacks.unmix.ratio import find_ratio, goes_backwards, steps_of
 from veilkit.attacks.unmix.rings import find_rings
-from veilkit.attacks.unmix.solve import _integrated, mixing, unmixed, weighted_median
-from veilkit.attacks.unmix.truth import second_sources
+from veilkit.attacks.unmix.scores import second_sources
+from veilkit.attacks.unmix.solve import (
+    _integrated,
+    find_ratio,
+    goes_backwards,
+    mixing,
+    steps_of,
+    unmixed,
+    weighted_median,
+)
 from veilkit.methods.mixing import MixUp, MixUpConfig
 from veilkit.metrics import psnr
 from veilkit.rng import Randomness

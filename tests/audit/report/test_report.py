@@ -12,7 +12,7 @@ import torch
 
 from tests.audit.folders import blur, changed, plain, same
 from tests.audit.pages import check_page
-from veilkit.attacks.recovered_pictures import RecoveredPictures
+from veilkit.attacks.recovered import RecoveredPictures
 from veilkit.audit import run_audit
 from veilkit.audit.inputs.cache import Cache
 from veilkit.audit.inputs.subject import load_subject

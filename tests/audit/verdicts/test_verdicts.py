@@ -10,7 +10,9 @@ import pytest
 
 from tests.audit.results import attacked, result_of
 from veilkit.attacks.base import LACKING, Need
-from veilkit.attacks.gates import beats_mean_image, loss_levelled, reaches_clean_bound
+from veilkit.attacks.gated import reaches_clean_bound
+from veilkit.attacks.learned.learning import loss_levelled
+from veilkit.attacks.recovered import beats_mean_image
 from veilkit.audit.cells.differences import tallied_difference
 from veilkit.audit.report.markdown import write_markdown
 from veilkit.audit.report.model import rests_on

@@ -1,7 +1,8 @@
-"""From features to pictures by a decoder that learned on other people; for features of pictures or released ones."""
+"""From features to pictures: by a decoder that learned on other people, or by optimisation."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -13,11 +14,17 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from veilkit.attacks.adversary import Budget
-from veilkit.attacks.learned.learning import Learning, digest, learn
+from veilkit.attacks.learned.learning import Learning, Scale, digest, learn
+from veilkit.attacks.pictures import Features
+from veilkit.attacks.target import Budget
 from veilkit.errors import ConfigError, DataError
+from veilkit.progress import Progress
 from veilkit.rng import Randomness
 from veilkit.training.fitting import Fitted, seeded
+
+Embed = Callable[[Tensor], Tensor]
+_CHUNK = 64
+_TINY = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +73,6 @@ class FeatureDecoder(nn.Module):
         return cast(Tensor, self.answer(maps))[:, :, :height, :width].sigmoid()
 
 
-_CHUNK = 64
-_TINY = 1e-12
-
-
 @dataclass(frozen=True, slots=True)
 class DecodingConfig:
     """The decoder's size and how it learns; its loss is L1."""
@@ -81,22 +84,21 @@ class DecodingConfig:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decoder:
-    """A fitted decoder, with the mean (D,) and spread of the features that it learned from."""
+    """A fitted decoder, with the scale of the features that it learned from."""
 
     network: FeatureDecoder
-    mean: NDArray[np.float32]
-    spread: float
+    scale: Scale
     fitted: Fitted
 
     @torch.no_grad()
-    def decode(self, features: NDArray[np.float32]) -> Tensor:
+    def decode(self, features: Features) -> Tensor:
         """(N, D) -> pictures (N, 3, H, W) in (0, 1)."""
-        values = _standard(features, self.mean, self.spread)
-        return torch.cat([self.network(part) for part in torch.split(values, _CHUNK)])
+        parts = torch.split(self.scale.standardised(features), _CHUNK)
+        return torch.cat([self.network(part) for part in parts])
 
 
 def train_decoder(
-    features: NDArray[np.float32],
+    features: Features,
     pictures: Tensor,
     people: NDArray[np.int64],
     budget: Budget,
@@ -111,8 +113,8 @@ def train_decoder(
     """
     if features.ndim != 2 or len(features) != len(pictures) or not len(features):
         raise DataError(f"expected a feature vector per picture, but got {features.shape} for {len(pictures)}")
-    mean, spread = features.mean(axis=0), float(features.std(axis=0).mean()) + _TINY
-    values = _standard(features, mean, spread)
+    scale = Scale(features.mean(axis=0), float(features.std(axis=0).mean()) + _TINY)
+    values = scale.standardised(features)
     shape = DecoderConfig(features.shape[1], (pictures.shape[2], pictures.shape[3]), config.width, config.levels)
     rng = Randomness.from_seed(budget.seed).child(name, "start")
     network = seeded(lambda: FeatureDecoder(shape), rng)
@@ -123,9 +125,59 @@ def train_decoder(
 
     facts = {"data": digest(features, pictures), "network": asdict(shape)}
     fitted = learn(network, loss, people, config.learning, budget, name=name, facts=facts, work=work)
-    return Decoder(network, mean, spread, fitted)
+    return Decoder(network, scale, fitted)
 
 
-def _standard(features: NDArray[np.float32], mean: NDArray[np.float32], spread: float) -> Tensor:
-    """About zero and of unit spread: one for all dimensions, lest noise in idle ones be blown up."""
-    return torch.from_numpy(((features - mean) / spread).astype(np.float32))
+@dataclass(frozen=True, slots=True)
+class MatchingConfig:
+    """steps of Adam at `rate` (of the range of values) on each picture; smoothness: weight of the total variation.
+
+    The features' squared distance counts 1 at the start; the total variation is the mean absolute difference of
+    neighbouring values.
+    """
+
+    steps: int = 200
+    rate: float = 0.02
+    smoothness: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.steps < 1 or self.rate <= 0 or self.smoothness < 0:
+            raise ConfigError(f"steps and rate must be positive and smoothness not negative, but got {self}")
+
+
+def match_features(
+    embed: Embed, features: Features, start: Tensor, config: MatchingConfig, *, batch: int = 16
+) -> Tensor:
+    """Pictures (N, 3, H, W) in [0, 1] whose features under `embed` come near to the given ones, (N, D).
+
+    embed: differentiable, (N, 3, H, W) -> (N, D). start: (3, H, W), such as the mean image of public pictures. Each
+    picture is changed by itself: its loss does not depend on its batch.
+    """
+    wanted = torch.from_numpy(np.ascontiguousarray(features, dtype=np.float32))
+    with Progress(len(wanted) * config.steps, "matching features") as progress:
+        found = [_match(embed, goal, start, config, progress) for goal in torch.split(wanted, batch)]
+    return torch.cat(found)
+
+
+def total_variation(images: Tensor) -> Tensor:
+    """(N,): mean absolute difference of values one below the other, plus that of values side by side."""
+    down = (images[:, :, 1:] - images[:, :, :-1]).abs().flatten(1)
+    right = (images[:, :, :, 1:] - images[:, :, :, :-1]).abs().flatten(1)
+    return sum((part.mean(1) for part in (down, right) if part.shape[1]), images.new_zeros(len(images)))
+
+
+def _match(embed: Embed, goal: Tensor, start: Tensor, config: MatchingConfig, progress: Progress) -> Tensor:
+    images = start.expand(len(goal), -1, -1, -1).clone().requires_grad_(True)
+    with torch.no_grad():
+        scale = (embed(images) - goal).square().sum(1).clamp_min(_TINY)
+    adam = torch.optim.Adam([images], lr=config.rate)
+    for _ in range(config.steps):
+        distance = (embed(images) - goal).square().sum(1) / scale
+        loss = (distance + config.smoothness * total_variation(images)).sum()
+        adam.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        adam.step()
+        with torch.no_grad():
+            images.clamp_(0, 1)
+        progress.advance(len(goal), f"distance {float(distance.detach().mean()):.3f} of the start's")
+    return images.detach()

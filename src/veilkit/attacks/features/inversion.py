@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
-import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
-from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
-from veilkit.attacks.features.decoding import DecodingConfig, train_decoder
-from veilkit.attacks.features.matching import MatchingConfig, match_features
+from veilkit.attacks.base import AttackTarget, Need, Oracle
+from veilkit.attacks.features.decoding import DecodingConfig, MatchingConfig, match_features, train_decoder
 from veilkit.attacks.headline import Cost, undoing_headline
-from veilkit.attacks.learned.learning import unfinished
-from veilkit.attacks.people_split import Division, divide, pixels, some_people, victims_of
-from veilkit.attacks.pictures import Pictures
+from veilkit.attacks.learned.learning import LearningAttack, unfinished
+from veilkit.attacks.people_split import Division, pixels, some_people
+from veilkit.attacks.pictures import Features, Pictures
 from veilkit.attacks.recovered import mean_of, own_bound, score_recovered
+from veilkit.attacks.target import given
 from veilkit.training.fitting import Fitted
 from veilkit.types import Evidence, Level, Reason, ReasonCode
 
@@ -33,8 +31,8 @@ class Inverted:
     details: dict[str, object]
 
 
-class FeatureInversion(Attack):
-    """What the inversions share: features of the release, under the authorised expert unless told, and the scores.
+class FeatureInversion(LearningAttack):
+    """What the inversions share: features of the release, by default under the authorised expert, and the scores.
 
     A protection that keeps features for its expert gives them to whoever holds that expert. Gates: on the originals'
     own features it must find three times what blind guessing does, as nobody knows how much of a picture features
@@ -44,15 +42,6 @@ class FeatureInversion(Attack):
     level = Level.L3
     needs = frozenset({Need.IMAGES, Need.PAIRS, Need.EXPERT, Need.AUTHORISED, Need.BUDGET})
 
-    def __init__(self) -> None:
-        self._oracle: Oracle | None = None
-        self._public: Pictures | None = None
-
-    def fit(self, oracle: Oracle | None, public: Pictures | None) -> Self:
-        """Keep the protection and public pictures; learning waits for the target, whose size and budget it takes."""
-        self._oracle, self._public = oracle, public
-        return self
-
     @abstractmethod
     def invert(self, target: AttackTarget, division: Division, public: Tensor, mean: Tensor) -> Inverted:
         """Answers to the victims' features. public: originals, uint8 (N, 3, H, W). mean: of them, (3, H, W)."""
@@ -61,38 +50,57 @@ class FeatureInversion(Attack):
         """Why this attack cannot use what the target holds, or nothing."""
         return ()
 
-    def victims(self, target: AttackTarget, victims: AttackTarget) -> AttackTarget:
-        """Those of the victims whom the budget reaches: all of them, unless a subclass says otherwise."""
-        return victims
-
     def run(self, target: AttackTarget) -> Evidence:
         """Rank-1 of the very original, of the person, and similarity on the fixed and on the paper's scale."""
-        division = divide(target, self._oracle, self._public)
+        division = self.divide(target)
         if missing := division.missing or self.unsuitable(target):
             return self.not_applicable(*missing)
         public = pixels(division.public.originals, division.size)
         mean = mean_of(public, division.size)
-        reached = self.victims(target, division.victims)
-        division = Division(division.public, reached, division.source, division.size)
+        victims = self.reached(target, division.victims)
+        division = replace(division, victims=victims)
         inverted = self.invert(target, division, public, mean)
-        found = score_recovered(reached, inverted.answers, mean)
+        found = score_recovered(victims, inverted.answers, mean)
         details = {**division.details, **found.details, **inverted.details}
         details |= {} if target.authorised is None else {"expert": target.authorised.name}
-        invalid = (
-            () if inverted.fitted is None else unfinished(inverted.fitted, found.scores[0].value, own_bound(reached))
-        )
-        return Evidence(self.name, self.level, found.scores, invalid=(*invalid, *found.invalid), details=details)
+        invalid = found.invalid
+        if inverted.fitted is not None:
+            invalid = (*unfinished(inverted.fitted, found.scores[0].value, own_bound(victims)), *invalid)
+        return Evidence(self.name, self.level, found.scores, invalid=invalid, details=details)
+
+    def reached(self, target: AttackTarget, victims: AttackTarget) -> AttackTarget:
+        """Those of the victims whom the budget reaches: all of them, unless a subclass says otherwise."""
+        return victims
 
     def clean_bound(self, target: AttackTarget) -> float | None:
         """Three times chance, or all that the recogniser finds among the originals where that is less."""
-        given = self._oracle is not None and self._public is not None
-        victims = self.victims(target, victims_of(target, given))
+        victims = self.reached(target, self.victims(target))
         bound = own_bound(victims)
-        assert victims.originals is not None
-        return None if bound is None else min(bound, _TIMES / len(victims.originals))
+        return None if bound is None else min(bound, _TIMES / len(victims.clusters))
 
 
-class FeatureDecoding(FeatureInversion):
+class _Decoding(FeatureInversion):
+    """Trains a decoder on public people's features and originals; a subclass says on which features."""
+
+    cost = Cost.TRAINING
+
+    def __init__(self, config: DecodingConfig | None = None) -> None:
+        super().__init__()
+        self.config = config or DecodingConfig()
+
+    @abstractmethod
+    def features(self, target: AttackTarget, division: Division) -> tuple[Features, Features]:
+        """(N, D) of the public people, to learn from, and of the victims."""
+
+    def invert(self, target: AttackTarget, division: Division, public: Tensor, mean: Tensor) -> Inverted:
+        """Train on the public people's features, decode the victims'."""
+        known, asked = self.features(target, division)
+        people, budget = division.public.people, given(target.budget)
+        decoder = train_decoder(known, public, people, budget, self.config, work=target.work, name=self.name)
+        return Inverted(decoder.decode(asked), decoder.fitted, {"updates": len(decoder.fitted.losses)})
+
+
+class FeatureDecoding(_Decoding):
     """Trains a decoder on (feature, original) of public people and decodes the victims' features.
 
     Features are the authorised expert's, of protected pictures. Its loss must have levelled off.
@@ -105,24 +113,15 @@ class FeatureDecoding(FeatureInversion):
         "who holds the authorised recogniser",
         "decodes its features of protected pictures",
     )
-    cost = Cost.TRAINING
 
-    def __init__(self, config: DecodingConfig | None = None) -> None:
-        super().__init__()
-        self.config = config or DecodingConfig()
-
-    def invert(self, target: AttackTarget, division: Division, public: Tensor, mean: Tensor) -> Inverted:
-        """Train on the public pairs, decode the victims' features."""
-        assert target.budget is not None
-        assert target.authorised is not None
-        learned = division.public.protected.features(target.authorised)
-        people = division.public.people
-        decoder = train_decoder(learned, public, people, target.budget, self.config, work=target.work, name=self.name)
-        details: dict[str, object] = {"updates": len(decoder.fitted.losses)}
-        return Inverted(decoder.decode(_features(target, division.victims)), decoder.fitted, details)
+    def features(self, target: AttackTarget, division: Division) -> tuple[Features, Features]:
+        """Those that the authorised expert sees in protected pictures."""
+        sides, expert = (division.public, division.victims), given(target.authorised)
+        known, asked = (given(side.protected).features(expert) for side in sides)
+        return known, asked
 
 
-class FeatureReconstruction(FeatureInversion):
+class FeatureReconstruction(_Decoding):
     """Trains a decoder on (released feature, original) of public people and decodes the victims' released features.
 
     Whoever can have pictures of their own turned into features, with the noise, can do it; the model is not needed.
@@ -134,12 +133,7 @@ class FeatureReconstruction(FeatureInversion):
     headline = undoing_headline(
         "Pictures decoded from released features", "whose decoder learned from other people", "recovers the originals"
     )
-    cost = Cost.TRAINING
     needs = frozenset({Need.FEATURES, Need.PAIRS, Need.EXPERT, Need.BUDGET})
-
-    def __init__(self, config: DecodingConfig | None = None) -> None:
-        super().__init__()
-        self.config = config or DecodingConfig()
 
     def fit(self, oracle: Oracle | None, public: Pictures | None) -> Self:
         """Nothing is learned here: an oracle that gives pictures is of no use against a release of features."""
@@ -152,15 +146,9 @@ class FeatureReconstruction(FeatureInversion):
         text = "it is not known what was released of the people to learn from"
         return (Reason(ReasonCode.NO_FEATURES, text),)
 
-    def invert(self, target: AttackTarget, division: Division, public: Tensor, mean: Tensor) -> Inverted:
-        """Train on the public people's released features, decode the victims'."""
-        assert target.budget is not None
-        learned, seen = division.public.features, division.victims.features
-        assert learned is not None
-        assert seen is not None
-        people = division.public.people
-        decoder = train_decoder(learned, public, people, target.budget, self.config, work=target.work, name=self.name)
-        return Inverted(decoder.decode(seen), decoder.fitted, {"updates": len(decoder.fitted.losses)})
+    def features(self, target: AttackTarget, division: Division) -> tuple[Features, Features]:
+        """Those that were released."""
+        return given(division.public.features), given(division.victims.features)
 
 
 class FeatureMatching(FeatureInversion):
@@ -185,30 +173,22 @@ class FeatureMatching(FeatureInversion):
 
     def unsuitable(self, target: AttackTarget) -> tuple[Reason, ...]:
         """An expert without a gradient can only be decoded."""
-        assert target.authorised is not None
-        if target.authorised.differentiable:
+        expert = given(target.authorised)
+        if expert.differentiable:
             return ()
-        text = f"no gradient reaches pictures through the authorised recogniser {target.authorised.name!r}"
+        text = f"no gradient reaches pictures through the authorised recogniser {expert.name!r}"
         return (Reason(ReasonCode.NO_AUTHORISED, text),)
 
-    def victims(self, target: AttackTarget, victims: AttackTarget) -> AttackTarget:
+    def reached(self, target: AttackTarget, victims: AttackTarget) -> AttackTarget:
         """As many whole people as the budget's steps are enough for."""
-        assert target.budget is not None
-        assert victims.originals is not None
-        most = max(2, target.budget.updates * target.budget.batch // self.config.steps)
-        people = np.arange(len(victims.originals)) if victims.people is None else victims.people
-        return victims.only(some_people(people, most, target.rng.child(self.name)))
+        budget = given(target.budget)
+        most = max(2, budget.updates * budget.batch // self.config.steps)
+        return victims.only(some_people(victims.clusters, most, target.rng.child(self.name)))
 
     def invert(self, target: AttackTarget, division: Division, public: Tensor, mean: Tensor) -> Inverted:
         """Start every victim from the mean image."""
-        assert target.budget is not None
-        assert target.authorised is not None
-        wanted = _features(target, division.victims)
-        answers = match_features(target.authorised.embed, wanted, mean, self.config, batch=target.budget.batch)
-        return Inverted(answers, None, {"steps": self.config.steps})
-
-
-def _features(target: AttackTarget, victims: AttackTarget) -> NDArray[np.float32]:
-    assert target.authorised is not None
-    assert victims.protected is not None
-    return victims.protected.features(target.authorised)
+        expert, batch = given(target.authorised), given(target.budget).batch
+        wanted = given(division.victims.protected).features(expert)
+        return Inverted(
+            match_features(expert.embed, wanted, mean, self.config, batch=batch), None, {"steps": self.config.steps}
+        )

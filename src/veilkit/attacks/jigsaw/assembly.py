@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from veilkit.attacks.jigsaw.seams import Floats, Indices
+from veilkit.attacks.jigsaw.grid import Floats, Indices
 from veilkit.rng import Randomness
 
 _SWEEPS = 60  # at most; it usually ends after a dozen

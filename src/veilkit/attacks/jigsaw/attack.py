@@ -14,17 +14,15 @@ from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
 from veilkit.attacks.headline import undoing_headline
 from veilkit.attacks.intervals import mean_score
 from veilkit.attacks.jigsaw.assembly import Puzzle, assemble
-from veilkit.attacks.jigsaw.grid import Grid, Patches, find_grid
-from veilkit.attacks.jigsaw.groups import Links, groups_of_pictures
-from veilkit.attacks.jigsaw.partners import with_partners
-from veilkit.attacks.jigsaw.public_people import public_images
-from veilkit.attacks.jigsaw.same_source import Lessons, describe
-from veilkit.attacks.jigsaw.seams import Indices, Seams
+from veilkit.attacks.jigsaw.grid import Grid, Indices, Patches, Seams, find_grid
+from veilkit.attacks.jigsaw.groups import Links, groups_of_pictures, with_partners
+from veilkit.attacks.jigsaw.same_source import Lessons, describe, public_images
 from veilkit.attacks.jigsaw.truth import Truth
 from veilkit.attacks.pictures import HeldPictures, Pictures, resized
-from veilkit.attacks.undone import one_size, recognised
+from veilkit.attacks.recovered import one_size, recognised
+from veilkit.attacks.target import given
 from veilkit.rng import Randomness
-from veilkit.types import Evidence, Level, Reason, ReasonCode, Role
+from veilkit.types import Evidence, Level, Reason, ReasonCode
 
 NO_GRID = Reason(ReasonCode.NOTHING_TO_UNDO, "no patch grid found in the pictures")
 _PUBLIC = 24  # public pictures are enough: what is learned has few parameters
@@ -75,20 +73,18 @@ class Jigsaw(Attack):
 
     def run(self, target: AttackTarget) -> Evidence:
         """Neighbours put back, patches back with their source, and Rank-1 of the reassembled pictures."""
-        assert target.protected is not None
         part, others = one_size(target, None if self._shape is None else _TRIAL)
-        assert part.protected is not None
-        size = (int(part.protected.sizes[0][0]), int(part.protected.sizes[0][1]))
-        grid = self._grid(part.protected, size)
+        protected = given(part.protected)
+        size = (int(protected.sizes[0][0]), int(protected.sizes[0][1]))
+        grid = self._grid(protected, size)
         if grid is None:
             return self.not_applicable(NO_GRID)
         cells = int(np.prod(grid.shape(size)))
         most = max(2, min(_PATCHES // cells, _PIXELS // (size[0] * size[1])))
-        chosen, whole = with_partners(part.protected, grid, most, target.rng.child(self.name, "pictures"))
+        chosen, whole = with_partners(protected, grid, most, target.rng.child(self.name, "pictures"))
         part = part.only(chosen)
         public, origin = public_images(self._public, size, _PUBLIC)
-        assert part.protected is not None
-        patches = grid.cut(_images(part.protected, size))
+        patches = grid.cut(_images(given(part.protected), size))
         solved = reassemble(patches, grid.shape(size), Lessons.learn(public, grid), target.rng.child(self.name))
         details = {
             "grid": list(grid.shape(size)),
@@ -160,11 +156,9 @@ def _scored(
     scored: Indices,
     details: dict[str, object],
 ) -> Evidence:
-    assert part.originals is not None
-    truth = Truth.of(patches, grid.cut(_images(part.originals, size)), grid, size)
+    truth = Truth.of(patches, grid.cut(_images(given(part.originals), size)), grid, size)
     before = np.arange(len(order))
-    chance = {"neighbours": chance_of_neighbours(len(part.originals), grid.shape(size))}
-    people = np.arange(len(part.originals)) if part.people is None else part.people
+    chance = {"neighbours": chance_of_neighbours(len(part.clusters), grid.shape(size))}
     scores, released = [], {}
     matched = float((truth.released >= 0).mean())
     warning = "" if matched > _MATCHED else f"; {1 - matched:.0%} of the patches are of no original here: too low"
@@ -174,17 +168,8 @@ def _scored(
     ):
         released[metric] = float(then[scored].mean())
         known = f"chance {chance[metric]:.2%}; " if metric in chance else ""
-        scores.append(
-            mean_score(
-                metric,
-                values[scored],
-                people[scored],
-                role=Role.PRIVACY,
-                higher_is_better=False,
-                rng=part.rng,
-                note=f"{known}as released {released[metric]:.2%}{warning}",
-            )
-        )
+        note = f"{known}as released {released[metric]:.2%}{warning}"
+        scores.append(mean_score(metric, values[scored], part.clusters[scored], rng=part.rng, note=note))
     if part.recogniser is not None and len(scored) > 1:
         joined = HeldPictures(grid.join(patches[order], size)).features(part.recogniser)
         as_released = HeldPictures(grid.join(patches, size)).features(part.recogniser)

@@ -1,20 +1,29 @@
-"""What public pictures teach of patches: which come from one picture, where in it, and what true seams look like."""
+"""What public pictures teach of patches: which come from one picture, where in it, and what true seams look like.
+
+To attackers without public pictures generated people serve, whom anybody can draw.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
-from veilkit.attacks.jigsaw.grid import Grid, Patches
-from veilkit.attacks.jigsaw.seams import Floats, Seams
+from veilkit.attacks.jigsaw.grid import Floats, Grid, Patches, Seams
+from veilkit.attacks.pictures import Pictures, resized
+from veilkit.synthetic.people import render_person
 
 _GROUP = 4  # public pictures whose patches are told apart at a time
 _HARD = 8  # of the best wrong neighbours of each patch are learned from
 _LIMIT = 8.0  # log-odds beyond are not believed
+_WORLD = 271828  # a seed of its own: nobody from here is in a set that somebody protects
+_CAMERAS = 8
+_SMALLEST, _LARGEST = (32, 16), (256, 128)
 _CORNERS = 3  # a patch is described by colours on so many by so many points
 
 
@@ -145,3 +154,24 @@ def _two_covariances(described: Floats) -> tuple[Floats, Floats]:
     inverse = np.linalg.inv(total)
     conditional = np.linalg.inv(total - between @ inverse @ between)
     return (inverse - conditional).astype(np.float32), (inverse @ between @ conditional).astype(np.float32)
+
+
+def public_images(public: Pictures | None, size: tuple[int, int], count: int) -> tuple[Tensor, str]:
+    """At most `count` public images (N, 3, H, W) of a size (H, W), evenly chosen, and what they are.
+
+    Generated people where there are fewer than 4.
+    """
+    if public is None or len(public) < 4:
+        return _people(size, count), "generated people"
+    chosen = np.unique(np.linspace(0, len(public) - 1, count).astype(np.int64))
+    return torch.cat([resized(public.load(int(i))[None], size) for i in chosen]), "given"
+
+
+@lru_cache(maxsize=2)
+def _people(size: tuple[int, int], count: int) -> Tensor:
+    height, width = (min(max(side, least), most) for side, least, most in zip(size, _SMALLEST, _LARGEST, strict=True))
+    drawn = [
+        render_person(_WORLD, identity, 1 + identity % _CAMERAS, 0, height=height, width=width)
+        for identity in range(1, count + 1)
+    ]
+    return resized(torch.from_numpy(np.stack(drawn)).permute(0, 3, 1, 2).float() / 255, size)

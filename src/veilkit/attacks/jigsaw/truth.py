@@ -9,8 +9,7 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
-from veilkit.attacks.jigsaw.grid import Grid, Patches
-from veilkit.attacks.jigsaw.seams import Floats, Indices
+from veilkit.attacks.jigsaw.grid import Floats, Grid, Indices, Patches
 
 _TOLERANCE = 4.0 / 255.0  # root mean square of smoothed patches: compression and resizing stay below, others above
 _POINTS = 8  # a side, to which patches are averaged before they are compared

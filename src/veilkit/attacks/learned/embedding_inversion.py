@@ -1,10 +1,12 @@
-"""Inversion of embeddings: from a recogniser's view of a protected face to its view of the original."""
+"""Inversion of embeddings: from a recogniser's view of a protected face to its view of the original.
+
+By anybody with a recogniser (L1), or by somebody who has stolen the protection's model, identity expert and all (L3).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 import torch
@@ -12,23 +14,22 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from veilkit.attacks.adversary import Budget
-from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
+from veilkit.attacks.base import AttackTarget, Need
 from veilkit.attacks.headline import Cost, Headline
-from veilkit.attacks.learned.learning import Learning, digest, learn, unfinished
-from veilkit.attacks.people_split import Division, divide, victims_of
-from veilkit.attacks.pictures import Pictures
-from veilkit.attacks.recovered import own_bound
-from veilkit.attacks.undone import recognised
+from veilkit.attacks.learned.learning import Learning, LearningAttack, digest, learn, unfinished
+from veilkit.attacks.people_split import Division
+from veilkit.attacks.pictures import Features, HeldPictures, Pictures
+from veilkit.attacks.recovered import own_bound, recognised
+from veilkit.attacks.target import Budget, Pairs, Protector, given
 from veilkit.errors import ConfigError
+from veilkit.experts import Embedder
 from veilkit.metrics import CrossPairs
 from veilkit.rng import Randomness
 from veilkit.training.fitting import Fitted, seeded
 from veilkit.types import Evidence, Level, Role, Score
 
-Features = NDArray[np.float32]
+DRAWS = 4  # of each public picture, by who can run the stolen protection
 RATES = (1e-2, 1e-3)
-_CLEAN = 0.5  # of what the recogniser finds among the originals: a map that was learned on others blurs it
 _TINY = 1e-12
 
 
@@ -89,7 +90,7 @@ def train_inverter(
     return Inverter(network, given, wanted, fitted)
 
 
-class EmbeddingInversion(Attack):
+class EmbeddingInversion(LearningAttack):
     """Learns on other people where a recogniser sees the original of a face that it sees protected.
 
     No picture is recovered, and none is needed: who can guess the embedding can search with it. "rank-1": the very
@@ -110,66 +111,90 @@ class EmbeddingInversion(Attack):
         undoes=True,
     )
     cost = Cost.TRAINING
+    clean_share = 0.5  # a map that was learned on others blurs what it maps
     needs = frozenset({Need.IMAGES, Need.PAIRS, Need.EXPERT, Need.BUDGET})
 
     def __init__(self, config: InversionConfig | None = None) -> None:
+        super().__init__()
         self.config = config or InversionConfig()
-        self._oracle: Oracle | None = None
-        self._public: Pictures | None = None
-
-    def fit(self, oracle: Oracle | None, public: Pictures | None) -> Self:
-        """Keep the protection and public pictures; learning waits for the target."""
-        self._oracle, self._public = oracle, public
-        return self
 
     def run(self, target: AttackTarget) -> Evidence:
         """Rank-1 of the very original and of the person, and TPR, by what the network makes of embeddings."""
-        division = divide(target, self._oracle, self._public)
+        division = self.divide(target)
         if division.missing:
             return self.not_applicable(*division.missing)
-        victims = division.victims
-        answers, fitted = self.answers(target, division)
-        assert victims.protected is not None
-        assert victims.recogniser is not None
-        released = victims.protected.features(victims.recogniser)
-        scores, chance, before = recognised(victims, answers, released)
-        rates = _rates(victims, answers)
+        victims, recogniser = division.victims, given(target.recogniser)
+        released, learned = victims.protected_features(), self.inverter(target, division)
+        guesses = learned.invert(released)
+        scores, chance, before = recognised(victims, guesses, released)
+        rates = _rates(victims, guesses)
         chance |= {score.metric: rate for score, rate in zip(rates, RATES, strict=False)}
         details = {
             **division.details,
             "chance": chance,
             "as released": before,
-            "recogniser": victims.recogniser.name,
-            "updates": len(fitted.losses),
+            "recogniser": recogniser.name,
+            "updates": len(learned.fitted.losses),
         }
-        invalid = unfinished(fitted, scores[0].value, own_bound(victims))
+        invalid = unfinished(learned.fitted, scores[0].value, own_bound(victims))
         return Evidence(self.name, self.level, (*scores, *rates), invalid=invalid, details=details)
 
-    def answers(self, target: AttackTarget, division: Division) -> tuple[Features, Fitted]:
-        """Guesses (N, D) of the victims' embeddings, and the training."""
-        assert target.budget is not None
-        assert target.recogniser is not None
-        assert division.victims.protected is not None
-        public = division.public
-        learned = train_inverter(
-            public.protected.features(target.recogniser), public.originals.features(target.recogniser),
-            public.people, target.budget, self.config, work=target.work, name=self.name,
-        )  # fmt: skip
-        return learned.invert(division.victims.protected.features(target.recogniser)), learned.fitted
+    def inverter(self, target: AttackTarget, division: Division) -> Inverter:
+        """The map that the public people's pictures teach."""
+        known, wanted, people = self.lessons(target, division.public, given(target.recogniser))
+        budget = given(target.budget)
+        return train_inverter(known, wanted, people, budget, self.config, work=target.work, name=self.name)
+
+    def lessons(
+        self, target: AttackTarget, public: Pairs, recogniser: Embedder
+    ) -> tuple[Features, Features, NDArray[np.int64]]:
+        """Embeddings (N, D) of public pictures after and before protection, and their people (N,)."""
+        return public.protected.features(recogniser), public.originals.features(recogniser), public.people
+
+
+class IdentityInversion(EmbeddingInversion):
+    """As embedding inversion, by somebody who holds the protection's weights.
+
+    Two things come with them: the expert that read the identity which was replaced, to which the swapper was trained
+    to show the new one; and a way to make more lessons. The public pictures can be protected anew under keys of the
+    attacker's own, so that the network sees several synthetic identities of each, `DRAWS` more than were released.
+
+    Guesses are searched for among the originals in that expert's features. Gates: as of embedding inversion.
+    """
+
+    name = "identity_inversion"
+    summary = "embedding inversion with the protection's stolen model: its own identity expert, and more lessons"
+    level = Level.L3
+    headline = Headline(
+        "Identities inverted with the stolen model",
+        "An attacker who has stolen the protection's model, and learned with its own identity expert how it moves "
+        "identities, guesses the original's; by {value} of the guesses{interval} that expert finds the very original",
+        undoes=True,
+    )
+    needs = frozenset({Need.IMAGES, Need.PAIRS, Need.BUDGET, Need.PROTECTOR, Need.IDENTITY})
+
+    def run(self, target: AttackTarget) -> Evidence:
+        """Rank-1 of the very original and of the person, and TPR, as the protection's own expert sees them."""
+        return super().run(replace(target, recogniser=target.identity))
+
+    def lessons(
+        self, target: AttackTarget, public: Pairs, recogniser: Embedder
+    ) -> tuple[Features, Features, NDArray[np.int64]]:
+        """Those of embedding inversion, and as many more under each further key."""
+        more = protected_by_draw(public.originals, given(target.protector), recogniser)
+        seen, truth, people = super().lessons(target, public, recogniser)
+        return np.concatenate([seen, *more]), np.tile(truth, (DRAWS + 1, 1)), np.tile(people, DRAWS + 1)
 
     def clean_bound(self, target: AttackTarget) -> float | None:
-        """Half of the originals that the recogniser finds among the originals."""
-        bound = own_bound(victims_of(target, self._oracle is not None and self._public is not None))
-        return None if bound is None else _CLEAN * bound
+        """Half of the originals that the protection's own expert finds among the originals."""
+        return super().clean_bound(replace(target, recogniser=target.identity))
 
 
 def _rates(victims: AttackTarget, answers: Features) -> tuple[Score, ...]:
     """TPR over all pairs of a guess and another original; nothing where nobody is known by two pictures."""
     if victims.people is None or len(np.unique(victims.people)) in (1, len(victims.people)):
         return ()
-    assert victims.originals is not None
-    assert victims.recogniser is not None
-    raw = _units(victims.originals.features(victims.recogniser)).numpy()
+    raw = _units(victims.original_features()).numpy()
     pairs = CrossPairs.of(_units(answers).numpy() @ raw.T, victims.people)
     found = pairs.tpr(RATES, generator=victims.rng.child("bootstrap").numpy())
     scores = []
@@ -200,3 +225,13 @@ def _scale(vectors: Tensor) -> tuple[Tensor, float]:
 
 def _units(features: Features) -> Tensor:
     return F.normalize(torch.from_numpy(np.ascontiguousarray(features, dtype=np.float32)))
+
+
+def protected_by_draw(pictures: Pictures, protector: Protector, expert: Embedder) -> Features:
+    """(DRAWS, N, D) what an expert sees in pictures protected under other keys, 8-bit as in a release."""
+    features = np.empty((DRAWS, len(pictures), expert.dim), dtype=np.float32)
+    for part, images in pictures.batches():
+        for draw in range(DRAWS):  # all draws of a batch: a protector may make several at once
+            made: Tensor = (protector(images, draw).clamp(0, 1) * 255).round() / 255
+            features[draw, part] = HeldPictures(made).features(expert)
+    return features

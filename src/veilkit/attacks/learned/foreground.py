@@ -6,9 +6,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from veilkit.attacks.adversary import Masks
 from veilkit.attacks.people_split import pixels
 from veilkit.attacks.pictures import Pictures
+from veilkit.attacks.target import Masks
 
 _ROUNDS = 4
 _CORE = (0.30, 0.70, 0.40, 0.60)  # top, bottom, left and right of what is surely a pedestrian in a detector's box
@@ -19,9 +19,10 @@ _LEAST = 8  # pixels a side; below, there is nothing to cut out
 def foreground(pictures: Pictures, size: tuple[int, int]) -> Masks:
     """Masks (N, H, W) of pictures of one upright person each, by GrabCut (Rother et al. 2004) from a central box.
 
-    An estimate: it takes bags and shadows for people, and misses those dressed like the wall behind them. Wrong masks
-    make every attacker look weaker, so figures compare only among releases of the same originals, under the same
-    masks; what nobody can do without looking (noise, the mean mask) is measured with them too.
+    An estimate from the originals, never the release: it takes bags and shadows for people, and misses those dressed
+    like the wall behind them. Wrong masks make every attacker look weaker, so figures compare only among releases of
+    the same originals, under the same masks; what nobody can do without looking (noise, the mean mask) is measured
+    with them too.
     """
     images = pixels(pictures, size).permute(0, 2, 3, 1).numpy()
     if min(size) < _LEAST:
@@ -37,9 +38,15 @@ def _cut(image: NDArray[np.uint8]) -> NDArray[np.bool_]:
     top, bottom, left, right = (round(share * side) for share, side in
                                 zip(_CORE, (height, height, width, width), strict=True))  # fmt: skip
     marks[top:bottom, left:right] = cv2.GC_FGD
-    behind, before = np.zeros((1, 65)), np.zeros((1, 65))
+    background, person = np.zeros((1, 65)), np.zeros((1, 65))
     cv2.setRNGSeed(0)  # its clusters start at random
     cv2.grabCut(
-        np.ascontiguousarray(image[..., ::-1]), marks, (0, 0, 1, 1), behind, before, _ROUNDS, cv2.GC_INIT_WITH_MASK
+        np.ascontiguousarray(image[..., ::-1]),
+        marks,
+        (0, 0, 1, 1),
+        background,
+        person,
+        _ROUNDS,
+        cv2.GC_INIT_WITH_MASK,
     )
     return np.isin(marks, (cv2.GC_FGD, cv2.GC_PR_FGD))

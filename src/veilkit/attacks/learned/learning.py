@@ -1,40 +1,44 @@
-"""What attacks that learn share: people who are watched, where a training is kept, and when it was long enough."""
+"""What attacks that learn share: watched people, scales, where a training is kept, and when it was long enough."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from veilkit.attacks.adversary import Budget
-from veilkit.attacks.gates import loss_levelled
-from veilkit.attacks.people_split import some_people
+from veilkit.attacks.base import Attack, AttackTarget, Oracle
+from veilkit.attacks.people_split import Division, divide, some_people, victims_of
+from veilkit.attacks.pictures import Features, Pictures
+from veilkit.attacks.recovered import own_bound
+from veilkit.attacks.target import Budget, Indices
 from veilkit.errors import ConfigError
 from veilkit.rng import Randomness
 from veilkit.training.fitting import FitConfig, Fitted, fit_network
-from veilkit.types import Reason
+from veilkit.types import Reason, ReasonCode
 
-Indices = NDArray[np.int64]
 _NAMED = 16  # hexadecimal digits of a digest that name a training
-_LOOKS = 50  # at the watched people, evenly over the training
-_WATCHED = 8  # batches at most, for each look costs as much
-_STALE = 10  # looks without a new best that end a training, where it may end early
+_VALIDATIONS = 50  # on the watched people, evenly over the training
+_WATCHED = 8  # batches at most, for each validation costs as much
+_PATIENCE = 10  # validations without a new best that end a training, where it may end early
+_WINDOW = 0.2  # of the losses: its last two are compared
+_TOLERANCE = 0.02  # of all that was learned since the start, which may be learned in the last window
 
 
 @dataclass(frozen=True, slots=True)
 class Learning:
     """How an attacker's network learns: Adam at a constant rate, for as many updates as the budget has.
 
-    watched: share of the public people who do not train, but say which weights are best and whether more training
-    would help. The loss on those who train says neither: it goes on falling where a network learns them by heart.
-    early: stop where the watched people have long not become better.
+    watched: share of the public people who do not train: their loss says which weights are best, and whether more
+    training would help. The loss on those who train says neither, as it goes on falling where a network learns them
+    by heart. early: stop where the loss on watched people has long not fallen.
     """
 
     rate: float = 1e-3
@@ -44,6 +48,50 @@ class Learning:
     def __post_init__(self) -> None:
         if self.rate <= 0 or not 0 < self.watched <= 0.5:
             raise ConfigError(f"rate must be positive and watched in (0, 0.5], but got {self.rate}, {self.watched}")
+
+
+class LearningAttack(Attack):
+    """Learns from other people's pairs, or by running the protection on public pictures.
+
+    clean_share: of the originals that the judge finds among the originals, those to be found where nothing is
+    protected.
+    """
+
+    clean_share: ClassVar[float] = 1.0
+
+    def __init__(self) -> None:
+        self._oracle: Oracle | None = None
+        self._public: Pictures | None = None
+
+    def fit(self, oracle: Oracle | None, public: Pictures | None) -> Self:
+        """Keep the protection and public pictures; learning waits for the target, whose size and budget it takes."""
+        self._oracle, self._public = oracle, public
+        return self
+
+    def divide(self, target: AttackTarget) -> Division:
+        """Who teaches, and who is attacked."""
+        return divide(target, self._oracle, self._public)
+
+    def victims(self, target: AttackTarget) -> AttackTarget:
+        """Who is attacked, without asking the protection anything."""
+        return victims_of(target, self._oracle is not None and self._public is not None)
+
+    def clean_bound(self, target: AttackTarget) -> float | None:
+        """That share of the originals that the recogniser finds among the originals."""
+        bound = own_bound(self.victims(target))
+        return None if bound is None else self.clean_share * bound
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scale:
+    """Of features: their mean (D,), and one spread for all dimensions, lest noise in idle ones be blown up."""
+
+    mean: Features
+    spread: float
+
+    def standardised(self, features: Features) -> Tensor:
+        """(N, D) about zero and of unit spread."""
+        return torch.from_numpy(((features - self.mean) / self.spread).astype(np.float32))
 
 
 def learn(
@@ -88,8 +136,8 @@ def learn(
             budget.updates,
             budget.batch,
             learning.rate,
-            validate_every=max(1, budget.updates // _LOOKS),
-            patience=_STALE if learning.early else 0,
+            validate_every=max(1, budget.updates // _VALIDATIONS),
+            patience=_PATIENCE if learning.early else 0,
             seed=budget.seed,
         ),
         facts=whole,
@@ -126,3 +174,27 @@ def unfinished(fitted: Fitted, found: float, enough: float | None) -> tuple[Reas
     done = fitted.early or (enough is not None and found >= enough)
     reason = None if done else loss_levelled(np.minimum.accumulate(fitted.validations).tolist())
     return () if reason is None else (reason,)
+
+
+def loss_levelled(losses: Sequence[float]) -> Reason | None:
+    """A trained attacker's loss must have levelled off.
+
+    The mean of the last fifth of the losses may lie below the mean of the fifth before by at most the fiftieth part
+    of all that was learned since the start. A loss that is not finite, or rises, is no better.
+    """
+    values = np.asarray(losses, dtype=np.float64)
+    length = int(len(values) * _WINDOW)
+    if length < 2:
+        return _untrained(f"is too short to tell whether its loss has levelled off ({len(values)} values)")
+    if not np.isfinite(values).all():
+        return _untrained("diverged: the loss is not finite")
+    start, before, last = values[:length].mean(), values[-2 * length : -length].mean(), values[-length:].mean()
+    if last > start:
+        return _untrained(f"failed: the loss rose from {start:.3g} to {last:.3g}")
+    if before - last > _TOLERANCE * (start - last):
+        return _untrained(f"was stopped early: the loss was still falling, from {before:.3g} to {last:.3g}")
+    return None
+
+
+def _untrained(what: str) -> Reason:
+    return Reason(ReasonCode.NOT_TRAINED, f"its training {what}")

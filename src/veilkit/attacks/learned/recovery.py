@@ -4,28 +4,25 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from veilkit.attacks.adversary import Budget
-from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
+from veilkit.attacks.base import AttackTarget, Need
 from veilkit.attacks.headline import Cost, undoing_headline
-from veilkit.attacks.learned.learning import Learning, digest, learn, unfinished
-from veilkit.attacks.people_split import Division, divide, pixels, victims_of
-from veilkit.attacks.pictures import Pictures
-from veilkit.attacks.recovered import mean_of, own_bound, score_recovered
-from veilkit.attacks.recovered_pictures import RecoveredPictures
+from veilkit.attacks.learned.learning import Learning, LearningAttack, Scale, digest, learn, unfinished
+from veilkit.attacks.people_split import Division, pixels
+from veilkit.attacks.pictures import Features, Pictures
+from veilkit.attacks.recovered import RecoveredPictures, mean_of, score_recovered
+from veilkit.attacks.target import Budget, given
 from veilkit.experts import Embedder
 from veilkit.networks.unet import UNet, UNetConfig
 from veilkit.rng import Randomness
 from veilkit.training.fitting import Fitted, seeded
 from veilkit.types import Evidence, Level
 
-_CLEAN = 0.9  # of what is recognised in the originals must be recognised in their copies by a trained network
 _CHUNK = 64
 
 
@@ -38,7 +35,7 @@ class RecoveryConfig:
     learning: Learning = field(default_factory=Learning)
 
 
-class Recovery(Attack):
+class Recovery(LearningAttack):
     """Trains a U-Net by L1 on the pairs (original, protected) of some people and recovers the pictures of others.
 
     The adversary may run the protection on public pictures, or holds the originals of some people in the release. It
@@ -56,36 +53,25 @@ class Recovery(Attack):
         "Pictures recovered", "whose network learned from other people's pairs", "recovers the originals"
     )
     cost = Cost.TRAINING
+    clean_share = 0.9  # a trained network copies what is not protected
     needs = frozenset({Need.IMAGES, Need.PAIRS, Need.EXPERT, Need.BUDGET})
 
     def __init__(self, config: RecoveryConfig | None = None) -> None:
+        super().__init__()
         self.config = config or RecoveryConfig()
-        self._oracle: Oracle | None = None
-        self._public: Pictures | None = None
-
-    def fit(self, oracle: Oracle | None, public: Pictures | None) -> Self:
-        """Keep the protection and public pictures; learning waits for the target, whose size and budget it takes."""
-        self._oracle, self._public = oracle, public
-        return self
 
     def run(self, target: AttackTarget) -> Evidence:
         """Rank-1 of the very original, of the person, and similarity on the fixed and on the paper's scale."""
-        assert target.budget is not None
-        division = divide(target, self._oracle, self._public)
+        division = self.divide(target)
         if division.missing:
             return self.not_applicable(*division.missing)
-        assert division.victims.protected is not None
-        surrogate = self.surrogate(target)
-        learner = Recoverer(division, target.budget, self.config, surrogate)
-        fitted = learner.learn(target.work, self.name)
-        found = score_recovered(
-            division.victims, learner.recover(division.victims.protected), mean_of(learner.originals, division.size)
-        )
+        learner, fitted = self._learned(target, division)
+        answers = learner.recover(given(division.victims.protected))
+        found = score_recovered(division.victims, answers, mean_of(learner.originals, division.size))
         details = {**division.details, **found.details, "updates": len(fitted.losses), "stopped early": fitted.early}
-        if surrogate is not None:
+        if surrogate := self.surrogate(target):
             details["surrogate"] = surrogate.name
-        most = own_bound(division.victims)
-        invalid = unfinished(fitted, found.scores[0].value, None if most is None else _CLEAN * most)
+        invalid = unfinished(fitted, found.scores[0].value, self.clean_bound(target))
         return Evidence(self.name, self.level, found.scores, invalid=(*invalid, *found.invalid), details=details)
 
     def surrogate(self, target: AttackTarget) -> Embedder | None:
@@ -97,31 +83,23 @@ class Recovery(Attack):
 
         The training is found again in the target's work folder, where `run` left it.
         """
-        division = divide(target, self._oracle, self._public)
-        assert target.budget is not None
-        learner = Recoverer(division, target.budget, self.config, self.surrogate(target))
-        learner.learn(target.work, self.name)
+        division = self.divide(target)
+        learner, _ = self._learned(target, division)
         victims = division.victims if only is None else division.victims.only(only)
-        assert victims.protected is not None
-        return victims, learner.recover(victims.protected)
+        return victims, learner.recover(given(victims.protected))
 
     def recovered_pictures(self, target: AttackTarget, count: int) -> RecoveredPictures:
         """Evenly chosen victims before, after, and recovered."""
-        originals = divide(target, self._oracle, self._public).victims.originals
-        assert originals is not None
+        originals = given(self.victims(target).originals)
         chosen = np.unique(np.linspace(0, len(originals) - 1, count).astype(np.int64))
         victims, answers = self.recover(target, chosen)
-        assert victims.originals is not None
-        assert victims.protected is not None
         size = (answers.shape[2], answers.shape[3])
-        return RecoveredPictures(
-            pixels(victims.originals, size), pixels(victims.protected, size), (answers * 255).round().byte()
-        )
+        before, after = (pixels(given(each), size) for each in (victims.originals, victims.protected))
+        return RecoveredPictures(before, after, (answers * 255).round().byte())
 
-    def clean_bound(self, target: AttackTarget) -> float | None:
-        """Nine tenths of the originals that the recogniser finds among the originals."""
-        bound = own_bound(victims_of(target, self._oracle is not None and self._public is not None))
-        return None if bound is None else _CLEAN * bound
+    def _learned(self, target: AttackTarget, division: Division) -> tuple[Recoverer, Fitted]:
+        learner = Recoverer(division, given(target.budget), self.config, self.surrogate(target))
+        return learner, learner.learn(target.work, self.name)
 
 
 class RecoveryWithFeatures(Recovery):
@@ -161,7 +139,7 @@ class Recoverer:
         self._protected = pixels(public.protected, division.size)
         self._people = public.people
         seen = None if surrogate is None else public.protected.features(surrogate)
-        self._scale = None if seen is None else (seen.mean(axis=0), seen.std() + 1e-12)
+        self._scale = None if seen is None else Scale(seen.mean(axis=0), seen.std() + 1e-12)
         self._seen = self._standard(seen)
         network = UNetConfig(config.width, config.depth, features=0 if seen is None else seen.shape[1])
         self.network = seeded(lambda: UNet(network), Randomness.from_seed(budget.seed).child("recovery"))
@@ -191,12 +169,9 @@ class Recoverer:
         error: Tensor = (answer - _unit(self.originals[at])).abs().mean()
         return error
 
-    def _standard(self, features: NDArray[np.float32] | None) -> Tensor | None:
-        """Features about zero, of unit spread over all dimensions together; the public ones set the scale."""
-        if features is None or self._scale is None:
-            return None
-        mean, spread = self._scale
-        return torch.from_numpy(((features - mean) / spread).astype(np.float32))
+    def _standard(self, features: Features | None) -> Tensor | None:
+        """On the scale of the public people's features."""
+        return None if features is None or self._scale is None else self._scale.standardised(features)
 
 
 def _unit(images: Tensor) -> Tensor:

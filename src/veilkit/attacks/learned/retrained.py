@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from veilkit.attacks.adversary import Budget
-from veilkit.attacks.base import FROM_SCRATCH, Attack, AttackTarget, Need, Oracle
+from veilkit.attacks.base import FROM_SCRATCH, Attack, AttackTarget, Need
 from veilkit.attacks.headline import Cost, Headline
-from veilkit.attacks.intervals import retrieval_scores
 from veilkit.attacks.learned.learning import digest, state_file
 from veilkit.attacks.people_split import FEWEST, divide, pixels, victims_of
-from veilkit.attacks.pictures import Pictures
+from veilkit.attacks.person_search import found_among, rank_one_on_originals
+from veilkit.attacks.target import Budget, given
 from veilkit.checkpoint import load_checkpoint
 from veilkit.datasets.augment import AugmentConfig
 from veilkit.datasets.sampler import PKSampler
@@ -34,7 +33,7 @@ from veilkit.training.loop import Decay
 from veilkit.training.reid import train_reid
 from veilkit.training.reid_config import ReidConfig
 from veilkit.training.reid_learner import network_config, start_from
-from veilkit.types import Evidence, Level, Reason, ReasonCode, Record, Role, Score, Split
+from veilkit.types import Evidence, Level, Reason, ReasonCode, Record, Split
 
 _CLEAN = 0.8  # of what the independent recogniser finds among the originals, where it was itself trained for that
 _IMAGES = 4
@@ -95,14 +94,9 @@ class Retrained(Attack):
         """The SHA-256 of the weights; raises VeilkitError for a file that a recogniser cannot start from."""
         return start_facts(start)
 
-    def fit(self, oracle: Oracle | None, public: Pictures | None) -> Self:
-        """Nothing: public pictures of unknown people do not teach who is who. The target's pairs do."""
-        return self
-
     def run(self, target: AttackTarget) -> Evidence:
         """Rank-k, mAP and mINP, protected to protected; the same, raw to protected."""
-        assert target.budget is not None
-        division = divide(target, None, None)
+        division = divide(target, None, None)  # public pictures of unknown people do not teach who is who
         codes, counts = np.unique(division.public.people, return_counts=True)
         seen_twice = codes[counts >= 2]
         if division.missing:
@@ -114,20 +108,17 @@ class Retrained(Attack):
         if victims.search is None or not victims.search.candidates()[0].any():
             text = "none of the people who are attacked can be found again"
             return self.not_applicable(Reason(ReasonCode.NO_IDENTITIES, text))
-        assert victims.search is not None
-        assert victims.protected is not None
-        assert victims.originals is not None
         public = division.public.only(np.flatnonzero(np.isin(division.public.people, seen_twice)))
         images, people = [pixels(public.protected, division.size)], [public.people]
         if self.config.raw:
             images, people = [*images, pixels(public.originals, division.size)], [*people, public.people]
         config = _started(self.config, target.start)
-        recogniser = self._train(images, people, config, target.budget, target.work)
-        protected, raw = (each.features(recogniser) for each in (victims.protected, victims.originals))
+        recogniser = self._train(images, people, config, given(target.budget), target.work)
+        protected, raw = (given(each).features(recogniser) for each in (victims.protected, victims.originals))
         chance = victims.search.chance()
-        scores = list(_found(victims, protected, protected, chance, ""))
+        scores = list(found_among(victims, protected, protected, chance))
         scores += [replace(each, metric=f"raw to protected {each.metric}") for each in
-                   _found(victims, raw, protected, chance, "raw queries")]  # fmt: skip
+                   found_among(victims, raw, protected, chance, "raw queries")]  # fmt: skip
         chance |= {f"raw to protected {metric}": value for metric, value in chance.items()}
         details = {
             **division.details,
@@ -139,11 +130,8 @@ class Retrained(Attack):
 
     def clean_bound(self, target: AttackTarget) -> float | None:
         """Eight tenths of the independent recogniser's Rank-1 on the originals."""
-        victims = victims_of(target, False)
-        if victims.originals is None or victims.search is None or victims.recogniser is None:
-            return None
-        raw = victims.originals.features(victims.recogniser)
-        return _CLEAN * victims.search.find(raw, raw).rank(1)
+        bound = rank_one_on_originals(victims_of(target, False))
+        return None if bound is None else _CLEAN * bound
 
 
 def start_facts(file: Path | None) -> dict[str, str]:
@@ -222,22 +210,3 @@ def _written(root: Path, images: list[Tensor], labels: NDArray[np.int64]) -> Spl
         Image.fromarray(image.permute(1, 2, 0).contiguous().numpy()).save(root / path)
         records.append(Record(path, f"{labels[number]}"))
     return Split("public people", root, tuple(records))
-
-
-def _found(
-    victims: AttackTarget,
-    query: NDArray[np.float32],
-    gallery: NDArray[np.float32],
-    chance: dict[str, float],
-    note: str,
-) -> tuple[Score, ...]:
-    assert victims.search is not None
-    return retrieval_scores(
-        victims.search.find(query, gallery),
-        victims.search.identities[victims.search.query],
-        role=Role.PRIVACY,
-        higher_is_better=False,
-        rng=victims.rng,
-        chance=chance,
-        note=note,
-    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 import torch
@@ -12,18 +11,17 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from veilkit.attacks.adversary import Budget, Masks
-from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
+from veilkit.attacks.base import Attack, AttackTarget, Need
 from veilkit.attacks.headline import Cost, Headline
 from veilkit.attacks.intervals import mean_score
 from veilkit.attacks.learned.learning import Learning, digest, learn, unfinished
 from veilkit.attacks.people_split import divide, pixels
-from veilkit.attacks.pictures import Pictures
+from veilkit.attacks.target import Budget, Masks, given
 from veilkit.metrics import auc
 from veilkit.networks.unet import UNet, UNetConfig
 from veilkit.rng import Randomness
 from veilkit.training.fitting import Fitted, seeded
-from veilkit.types import Evidence, Level, Reason, ReasonCode, Role
+from veilkit.types import Evidence, Level, Reason, ReasonCode
 
 Values = NDArray[np.float32]
 _CLEAN = 0.6  # AUC beyond place that must be reached on the originals themselves
@@ -72,29 +70,22 @@ class Silhouette(Attack):
     def __init__(self, config: SilhouetteConfig | None = None) -> None:
         self.config = config or SilhouetteConfig()
 
-    def fit(self, oracle: Oracle | None, public: Pictures | None) -> Self:
-        """Nothing: public pictures without masks do not teach. The target's own pairs do."""
-        return self
-
     def run(self, target: AttackTarget) -> Evidence:
         """AUC beyond place and AUC, learned and by energy, the mean over pictures."""
-        assert target.budget is not None
-        division = divide(target, None, None)
+        division = divide(target, None, None)  # public pictures without masks do not teach
         victims, public = division.victims, division.public
         if division.missing:
             return self.not_applicable(*division.missing)
         if public.masks is None:
             return self.not_applicable(Reason(ReasonCode.NO_MASKS, "the public pairs come without masks"))
-        assert victims.protected is not None
-        assert victims.masks is not None
-        assert public.masks is not None
-        truth, lessons = _resized(victims.masks, division.size), _resized(public.masks, division.size)
+        masks = given(victims.masks)
+        truth, lessons = _resized(masks, division.size), _resized(public.masks, division.size)
         mixed = np.flatnonzero(_mixed(truth))
         if not len(mixed) or not _mixed(lessons).any():
             text = "no picture shows both a person and a background"
             return self.not_applicable(Reason(ReasonCode.NOT_MEASURABLE, text))
-        images, shown = pixels(public.protected, division.size), pixels(victims.protected, division.size)
-        network, fitted = train_marker(images, lessons, public.people, self.config, target.budget, target.work)
+        images, shown = pixels(public.protected, division.size), pixels(given(victims.protected), division.size)
+        network, fitted = train_marker(images, lessons, public.people, self.config, given(target.budget), target.work)
         marked = mark(network, shown)
         energies = strength(shown, images, lessons)
         mean = np.broadcast_to(lessons.mean(axis=0, dtype=np.float32), truth.shape)
@@ -107,20 +98,18 @@ class Silhouette(Attack):
             "AUC, energy": (areas(energies, truth), f"chance {_EVEN:.0%}"),
         }
         scores = tuple(
-            mean_score(metric, values[mixed], people, role=Role.PRIVACY, higher_is_better=False, rng=target.rng,
-                       note=note)
+            mean_score(metric, values[mixed], people, rng=target.rng, note=note)
             for metric, (values, note) in rows.items()
-        )  # fmt: skip
+        )
         details = {
             **division.details,
             "chance": {metric: _EVEN for metric in rows if metric != "AUC"},
             "mean mask": floor,
-            "masks": victims.masks.source,
+            "masks": masks.source,
             "pictures scored": len(mixed),
         }
-        return Evidence(
-            self.name, self.level, scores, invalid=unfinished(fitted, scores[0].value, _ENOUGH), details=details
-        )
+        invalid = unfinished(fitted, scores[0].value, _ENOUGH)
+        return Evidence(self.name, self.level, scores, invalid=invalid, details=details)
 
     def clean_bound(self, target: AttackTarget) -> float | None:
         """0.6: how well people can be told from their background in the originals is not known."""

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from veilkit.attacks.adversary import Budget
 from veilkit.attacks.learned.recovery import RecoveryConfig
+from veilkit.attacks.target import Budget
 from veilkit.networks.unet import UNet, UNetConfig
 
 _BACKWARD = 3  # forward passes that a forward and a backward pass cost together

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from veilkit.attacks.described import Described
+from veilkit.attacks.headline import Described
 from veilkit.attacks.pictures import Pictures, SomePictures
 from veilkit.errors import DataError
 from veilkit.experts import Embedder

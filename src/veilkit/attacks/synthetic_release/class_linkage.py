@@ -9,9 +9,10 @@ from veilkit.attacks.headline import Headline
 from veilkit.attacks.intervals import retrieval_scores
 from veilkit.attacks.synthetic_release.base import LabelledPictures, UnpairedAttack, UnpairedNeed, UnpairedTarget
 from veilkit.attacks.synthetic_release.nearest import feature_vectors
+from veilkit.attacks.target import given
 from veilkit.experts import Embedder
 from veilkit.metrics import RetrievalResult, retrieval
-from veilkit.types import Evidence, Level, Reason, ReasonCode, Role
+from veilkit.types import Evidence, Level, Reason, ReasonCode
 
 _SHOWN = ("rank-1", "rank-5", "mAP")
 
@@ -37,42 +38,30 @@ class ClassLinkage(UnpairedAttack):
 
     def run(self, target: UnpairedTarget) -> Evidence:
         """Rank-1, rank-5 and mAP; with one entry for each of N people, chance is 1/N, 5/N and H(N)/N."""
-        assert target.recogniser is not None
-        gallery = target.members if target.unseen is None else target.unseen
-        people = np.unique(gallery.people)
+        people = np.unique(_gallery(target).people)
         if len(people) < 2:
-            return self.not_applicable(
-                Reason(ReasonCode.TOO_FEW_PEOPLE, "there is one candidate only: nobody to be taken for somebody else")
-            )
+            text = "there is one candidate only: nobody to be taken for somebody else"
+            return self.not_applicable(Reason(ReasonCode.TOO_FEW_PEOPLE, text))
         if not np.isin(target.release.classes, people).any():
-            return self.not_applicable(
-                Reason(ReasonCode.NO_ORIGINALS, "there are no pictures of the people whom the classes stand for")
-            )
+            text = "there are no pictures of the people whom the classes stand for"
+            return self.not_applicable(Reason(ReasonCode.NO_ORIGINALS, text))
         count = len(people)
         chance = {f"rank-{k}": min(1.0, k / count) for k in (1, 5, 10)}
         chance["mAP"] = float((1.0 / np.arange(1, count + 1)).sum() / count)
-        queries, features = person_means(
-            LabelledPictures(target.release.synthetic, target.release.classes), target.recogniser
-        )
-        found = _search(features, queries, gallery, target.recogniser, target)
+        queries, found = _search(LabelledPictures(target.release.synthetic, target.release.classes), target)
         note = "by pictures that were not trained on" if target.unseen is not None else "by the training pictures"
-        scores = retrieval_scores(
-            found, queries, role=Role.PRIVACY, higher_is_better=False, rng=target.rng, chance=chance, note=note
-        )
+        scores = retrieval_scores(found, queries, rng=target.rng, chance=chance, note=note)
         details = {
             "chance": {metric: chance[metric] for metric in _SHOWN},
             "people": found.valid_count,
             "candidates": count,
-            "recogniser": target.recogniser.name,
+            "recogniser": given(target.recogniser).name,
         }
         return Evidence(self.name, self.level, tuple(s for s in scores if s.metric in _SHOWN), details=details)
 
     def clean_bound(self, target: UnpairedTarget) -> float | None:
         """Rank-1 of the training pictures' own means."""
-        assert target.recogniser is not None
-        gallery = target.members if target.unseen is None else target.unseen
-        people, features = person_means(target.members, target.recogniser)
-        return _search(features, people, gallery, target.recogniser, target).rank(1)
+        return _search(target.members, target)[1].rank(1)
 
 
 def person_means(labelled: LabelledPictures, recogniser: Embedder) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
@@ -84,14 +73,15 @@ def person_means(labelled: LabelledPictures, recogniser: Embedder) -> tuple[NDAr
     return people, (total / np.bincount(place)[:, None]).astype(np.float32)
 
 
-def _search(
-    features: NDArray[np.float32],
-    queries: NDArray[np.int64],
-    gallery: LabelledPictures,
-    recogniser: Embedder,
-    target: UnpairedTarget,
-) -> RetrievalResult:
-    people, entries = person_means(gallery, recogniser)
+def _gallery(target: UnpairedTarget) -> LabelledPictures:
+    return target.members if target.unseen is None else target.unseen
+
+
+def _search(queries: LabelledPictures, target: UnpairedTarget) -> tuple[NDArray[np.int64], RetrievalResult]:
+    """The people whose mean features are searched for in the gallery, and what was found."""
+    recogniser = given(target.recogniser)
+    asked, features = person_means(queries, recogniser)
+    people, entries = person_means(_gallery(target), recogniser)
     # Ties go to the first entry: in a random order they do not follow the people's codes.
     order = target.rng.child("class gallery").permutation(len(people))
-    return retrieval(features, entries[order], queries, people[order])
+    return asked, retrieval(features, entries[order], asked, people[order])

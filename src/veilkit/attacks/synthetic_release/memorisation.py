@@ -15,9 +15,16 @@ from veilkit.attacks.headline import Headline
 from veilkit.attacks.intervals import CONFIDENCE, DRAWS
 from veilkit.attacks.pictures import Pictures, SomePictures, resized
 from veilkit.attacks.synthetic_release.base import LabelledPictures, UnpairedAttack, UnpairedNeed, UnpairedTarget
-from veilkit.attacks.synthetic_release.matched_sets import Matched, matched_people, matched_pictures
 from veilkit.attacks.synthetic_release.nearest import RememberedPictures, Vectors, feature_vectors, pixel_vectors
-from veilkit.attacks.synthetic_release.neighbours import Neighbours, distance_ratio, nearest_people
+from veilkit.attacks.synthetic_release.neighbours import (
+    Matched,
+    Neighbours,
+    distance_ratio,
+    matched_people,
+    matched_pictures,
+    nearest_people,
+)
+from veilkit.attacks.target import given
 from veilkit.experts import Embedder
 from veilkit.metrics import bootstrap_means, clopper_pearson, ssim
 from veilkit.rng import Randomness
@@ -58,19 +65,14 @@ class Memorisation(UnpairedAttack):
 
     def run(self, target: UnpairedTarget) -> Evidence:
         """Shares of synthetic pictures nearer to training pictures, and ratios of mean distances, by view."""
-        assert target.held_out is not None
-        sets = _matched(target)
+        held_out, sets = given(target.held_out), _matched(target)
         compared = _compared(target, sets)
         classes = target.release.classes[compared]
         if len(np.unique(classes)) < 2:
-            return self.not_applicable(
-                Reason(
-                    ReasonCode.TOO_FEW_PEOPLE,
-                    "memorisation needs synthetic pictures and controls of at least two people",
-                )
-            )
+            text = "memorisation needs synthetic pictures and controls of at least two people"
+            return self.not_applicable(Reason(ReasonCode.TOO_FEW_PEOPLE, text))
         synthetic = RememberedPictures(SomePictures(target.release.synthetic, compared))
-        views = _views(synthetic, target.members, target.held_out, sets, target.recogniser)
+        views = _views(synthetic, target.members, held_out, sets, target.recogniser)
         scores = [score for name, found in views.items() for score in _scores(name, found, classes, target.rng)]
         if target.unseen is not None:
             rng = target.rng.child("memorisation", "unseen")
@@ -97,9 +99,8 @@ class Memorisation(UnpairedAttack):
 
 
 def _matched(target: UnpairedTarget) -> Matched:
-    assert target.held_out is not None
     rng = target.rng.child("memorisation", "matched")
-    return matched_people(target.members.people, target.held_out.people, rng)
+    return matched_people(target.members.people, given(target.held_out).people, rng)
 
 
 def _compared(target: UnpairedTarget, sets: Matched) -> Indices:
@@ -143,11 +144,8 @@ def _by_ssim(
     values = torch.stack([ssim(queries, entries[column]) for column in rows.T], dim=1)
     far = (1.0 - values.clamp(max=1.0)).numpy()
     order = np.argsort(far, axis=1, kind="stable")
-    return (
-        np.take_along_axis(far, order, axis=1),
-        np.take_along_axis(people, order, axis=1),
-        np.take_along_axis(places, order, axis=1),
-    )
+    far, people, places = (np.take_along_axis(part, order, axis=1) for part in (far, people, places))
+    return far, people, places
 
 
 def _shrunk(pictures: Pictures) -> torch.Tensor:
@@ -172,15 +170,8 @@ def _scores(view: str, found: Neighbours, classes: Indices, rng: Randomness) -> 
         _, ratios = found.swapped(rng.child("memorisation", "swapped"))
         by_chance = np.quantile(ratios, _ENDS)
         note += f", {by_chance[0]:.3f} to {by_chance[1]:.3f} if chance decides who was trained on"
-    ratio = Score(
-        f"distance ratio ({view})",
-        found.ratio,
-        Role.PRIVACY,
-        True,
-        min(low, found.ratio),
-        max(high, found.ratio),
-        note,
-    )
+    low, high = min(low, found.ratio), max(high, found.ratio)
+    ratio = Score(f"distance ratio ({view})", found.ratio, Role.PRIVACY, True, low, high, note)
     return _share(f"{_SHARE} to training ({view})", found, classes, rng), ratio
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TypeAlias
 
 import numpy as np
@@ -16,8 +17,10 @@ from numpy.typing import NDArray
 from veilkit.attacks.pictures import Pictures
 from veilkit.attacks.synthetic_release.base import Model, UnpairedNeed, UnpairedRelease
 from veilkit.attacks.synthetic_release.nearest import distances, feature_vectors, nearest, pixel_vectors
+from veilkit.attacks.target import given
 from veilkit.errors import DataError
 from veilkit.experts import Embedder
+from veilkit.types import Level
 
 Values = NDArray[np.float64]
 Statistics: TypeAlias = dict[str, Values]
@@ -27,13 +30,29 @@ _RIDGE = 1e-2
 _MOST_LABELLED = 3000  # pictures that the label model is fitted on: its cost grows with the cube
 
 
-@dataclass(frozen=True, slots=True)
+class Question(StrEnum):
+    """What is asked about a candidate."""
+
+    PERSON = "person"
+    PICTURE = "picture"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Signal:
-    """One way to look at candidates. knows: all that its adversary holds, besides the candidates themselves."""
+    """One way to look at candidates.
+
+    title, how: its words in a headline and, by question, in a summary. knows: all that its adversary holds, besides
+    the candidates themselves. chosen: of the statistics one for each question, fixed beforehand: the best of many
+    beats chance.
+    """
 
     name: str
+    title: str
+    how: dict[Question, str]
     knows: str
-    needs: frozenset[UnpairedNeed]
+    level: Level
+    needs: dict[Question, frozenset[UnpairedNeed]]
+    chosen: dict[Question, str]
     statistics: Callable[[UnpairedRelease, Pictures, Embedder | None], Statistics]
 
 
@@ -52,9 +71,8 @@ def label_statistics(release: UnpairedRelease, candidates: Pictures, recogniser:
     It follows the labels exactly at the synthetic pictures and falls back to their mean far away, so it is certain
     where the release knows something.
     """
-    assert release.soft_labels is not None
-    assert recogniser is not None
-    known, labels = feature_vectors(release.synthetic, recogniser), release.soft_labels.astype(np.float64)
+    recogniser = given(recogniser)
+    known, labels = feature_vectors(release.synthetic, recogniser), given(release.soft_labels).astype(np.float64)
     chosen = np.unique(np.linspace(0, len(known) - 1, _MOST_LABELLED).astype(np.int64))
     known, labels = known[chosen], labels[chosen]
     apart = distances(known, known).astype(np.float64)
@@ -70,8 +88,7 @@ def label_statistics(release: UnpairedRelease, candidates: Pictures, recogniser:
 
 def student_statistics(release: UnpairedRelease, candidates: Pictures, recogniser: Embedder | None) -> Statistics:
     """Certainty of the student, and the length of its features where they are known."""
-    assert release.student is not None
-    found = certainty(answers(release.student, candidates))
+    found = certainty(answers(given(release.student), candidates))
     if release.student_features is not None:
         found["feature norm"] = np.linalg.norm(answers(release.student_features, candidates), axis=1)
     return found
@@ -99,30 +116,49 @@ def answers(model: Model, pictures: Pictures) -> Values:
     """(N, D) answers of a model to all pictures; raises DataError where they are not finite or not of that shape."""
     found: Values | None = None
     for part, images in pictures.batches():
-        given = model(images).cpu().double().numpy()
-        if given.ndim != 2 or len(given) != len(part) or not np.isfinite(given).all():
+        values = model(images).cpu().double().numpy()
+        if values.ndim != 2 or len(values) != len(part) or not np.isfinite(values).all():
             raise DataError(
-                f"the student was expected to give finite values of shape ({len(part)}, D), but gave {given.shape}"
-                f"{'' if np.isfinite(given).all() else ' with NaN or infinity'}; check its weights"
+                f"the student was expected to give finite values of shape ({len(part)}, D), but gave {values.shape}"
+                f"{'' if np.isfinite(values).all() else ' with NaN or infinity'}; check its weights"
             )
         if found is None:
-            found = np.empty((len(pictures), given.shape[1]))
-        found[part] = given
-    assert found is not None
-    return found
+            found = np.empty((len(pictures), values.shape[1]))
+        found[part] = values
+    return given(found)
 
 
-SET = Signal("set", "the synthetic pictures and a stock recogniser", frozenset(), set_statistics)
+SET = Signal(
+    name="set",
+    title="the synthetic pictures alone",
+    how={
+        Question.PERSON: "how near other pictures of them come to the synthetic pictures",
+        Question.PICTURE: "how near they come to the synthetic pictures",
+    },
+    knows="the synthetic pictures and a stock recogniser",
+    level=Level.L0,
+    needs={Question.PERSON: frozenset({UnpairedNeed.EXPERT}), Question.PICTURE: frozenset()},
+    chosen={Question.PERSON: "recogniser", Question.PICTURE: "pixels"},
+    statistics=set_statistics,
+)
 LABELS = Signal(
-    "labels",
-    "the synthetic pictures with their soft labels and a stock recogniser; not the pool, so candidates go through a "
-    "model of the labels that is fitted on the release",
-    frozenset({UnpairedNeed.SOFT_LABELS, UnpairedNeed.EXPERT}),
-    label_statistics,
+    name="labels",
+    title="the soft labels",
+    how=dict.fromkeys(Question, "the certainty of a model fitted to the soft labels"),
+    knows="the synthetic pictures with their soft labels and a stock recogniser; not the pool, so candidates go "
+    "through a model of the labels that is fitted on the release",
+    level=Level.L0,
+    needs=dict.fromkeys(Question, frozenset({UnpairedNeed.SOFT_LABELS, UnpairedNeed.EXPERT})),
+    chosen=dict.fromkeys(Question, "confidence"),
+    statistics=label_statistics,
 )
 STUDENT = Signal(
-    "student",
-    "a network trained on the release, which anybody who holds the release can train",
-    frozenset({UnpairedNeed.STUDENT}),
-    student_statistics,
+    name="student",
+    title="a student of the release",
+    how=dict.fromkeys(Question, "the certainty of a student trained on the release"),
+    knows="a network trained on the release, which anybody who holds the release can train",
+    level=Level.L2,
+    needs=dict.fromkeys(Question, frozenset({UnpairedNeed.STUDENT})),
+    chosen=dict.fromkeys(Question, "confidence"),
+    statistics=student_statistics,
 )

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from veilkit.attacks.base import Attack, AttackTarget, Need
 from veilkit.attacks.headline import undoing_headline
 from veilkit.attacks.pictures import Pictures
-from veilkit.attacks.undone import one_size
-from veilkit.attacks.unmix.ratio import find_ratio, goes_backwards, steps_of
+from veilkit.attacks.recovered import one_size, own_bound
+from veilkit.attacks.target import given
 from veilkit.attacks.unmix.rings import Ring, find_rings
 from veilkit.attacks.unmix.scores import unmixing_scores
-from veilkit.metrics import retrieval
+from veilkit.attacks.unmix.solve import find_ratio, goes_backwards, steps_of
 from veilkit.types import Evidence, Level, Reason, ReasonCode
 
 NO_RING = Reason(ReasonCode.NOTHING_TO_UNDO, "no ring of blended pictures found")
@@ -58,10 +58,8 @@ class Unmix(Attack):
 
     def run(self, target: AttackTarget) -> Evidence:
         """Rank-1 of the unmixed pictures, links of rings found, and likeness to the originals."""
-        assert target.protected is not None
         part, others = one_size(target)
-        assert part.protected is not None
-        rings, ratio = find_blends(part.protected)
+        rings, ratio = find_blends(given(part.protected))
         if not rings and not self._blended:
             return self.not_applicable(NO_RING)
         part, rings = _bounded(part, rings)
@@ -77,14 +75,7 @@ class Unmix(Attack):
 
     def clean_bound(self, target: AttackTarget) -> float | None:
         """The share of originals that are found among the originals."""
-        if target.originals is None or target.recogniser is None:
-            return None
-        part, _ = one_size(target)
-        part, _ = _bounded(part, [])
-        assert part.originals is not None
-        raw = part.originals.features(target.recogniser)
-        each = np.arange(len(raw))
-        return retrieval(raw, raw, each, each).rank(1)
+        return own_bound(_bounded(one_size(target)[0], [])[0])
 
 
 def find_blends(pictures: Pictures) -> tuple[list[Ring], float | None]:
@@ -108,9 +99,9 @@ def find_blends(pictures: Pictures) -> tuple[list[Ring], float | None]:
 
 def _bounded(part: AttackTarget, rings: list[Ring]) -> tuple[AttackTarget, list[Ring]]:
     """As many pictures as can be held: whole rings, the first ones, and pictures of no ring in their proportion."""
-    assert part.protected is not None
-    most = max(2, min(_MOST, _PIXELS // int(part.protected.sizes[0].prod())))
-    if len(part.protected) <= most:
+    protected = given(part.protected)
+    most = max(2, min(_MOST, _PIXELS // int(protected.sizes[0].prod())))
+    if len(protected) <= most:
         return part, rings
     kept, chosen = [], list[int]()
     for ring in rings:
@@ -118,7 +109,7 @@ def _bounded(part: AttackTarget, rings: list[Ring]) -> tuple[AttackTarget, list[
             kept.append(ring)
             chosen += ring.pictures
     inside = {picture for ring in rings for picture in ring.pictures}
-    alone = [picture for picture in range(len(part.protected)) if picture not in inside]
+    alone = [picture for picture in range(len(protected)) if picture not in inside]
     share = round(len(alone) * len(chosen) / max(1, len(inside))) if inside else most
     indices = np.sort(np.array(chosen + alone[: min(share, most - len(chosen))], dtype=np.int64))
     place = {int(picture): at for at, picture in enumerate(indices)}

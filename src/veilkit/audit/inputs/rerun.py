@@ -90,7 +90,7 @@ def _as_released(method: Method[Any], manifest: Manifest, model: Path | None) ->
 
 
 class FreshKeys:
-    """Protects pictures again, as `attacks.adversary.Protector`: the draw's number takes the place of a fresh key.
+    """Protects pictures again, as `attacks.target.Protector`: the draw's number takes the place of a fresh key.
 
     A picture's randomness derives from its own values and the draw, so that it does not matter who shares a call.
     """

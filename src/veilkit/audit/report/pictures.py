@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from veilkit.attacks import ATTACKS, AttackTarget
-from veilkit.attacks.recovered_pictures import RecoveredPictures, ShowsRecovered
+from veilkit.attacks.recovered import RecoveredPictures, ShowsRecovered
 from veilkit.audit.inputs.subject import Subject
 from veilkit.types import Evidence
 

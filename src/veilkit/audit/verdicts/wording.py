@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from veilkit.attacks import attack_named
-from veilkit.attacks.described import Described
-from veilkit.attacks.headline import Headline, general_headline
+from veilkit.attacks.headline import Described, Headline, general_headline
 from veilkit.audit.result import AuditResult, Measurement
 from veilkit.types import Evidence, Reason, ReasonCode, Score
 

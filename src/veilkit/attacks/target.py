@@ -1,19 +1,25 @@
-"""What an adversary is given: the release, a budget, pairs of other people, the protection to run, a decoder."""
+"""A release under attack: what its adversary is given, and what tells whether the adversary is right."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from veilkit.attacks.pictures import Pictures, SomePictures
+from veilkit.attacks.pictures import Features, Pictures, SomePictures
+from veilkit.attacks.search import Search
 from veilkit.errors import ConfigError, DataError
 from veilkit.experts import Embedder
+from veilkit.metrics import RetrievalResult, retrieval
+from veilkit.rng import Randomness
+
+T = TypeVar("T")
+Indices = NDArray[np.int64]
 
 Protector: TypeAlias = Callable[[Tensor, int], Tensor]
 """Protects again: images (N, 3, H, W) in [0, 1] and the number of a draw to protected images of the same shape.
@@ -64,7 +70,7 @@ class Masks:
     def __len__(self) -> int:
         return len(self.values)
 
-    def only(self, indices: NDArray[np.int64]) -> Masks:
+    def only(self, indices: Indices) -> Masks:
         """The masks at these positions."""
         return Masks(self.values[indices], self.source)
 
@@ -78,10 +84,10 @@ class Pairs:
 
     originals: Pictures
     protected: Pictures
-    people: NDArray[np.int64]
+    people: Indices
     masks: Masks | None = None
-    features: NDArray[np.float32] | None = None
-    clean_features: NDArray[np.float32] | None = None
+    features: Features | None = None
+    clean_features: Features | None = None
 
     def __post_init__(self) -> None:
         counts = [len(self.originals), len(self.protected), len(self.people)]
@@ -94,12 +100,9 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.people)
 
-    def only(self, indices: NDArray[np.int64]) -> Pairs:
+    def only(self, indices: Indices) -> Pairs:
         """The pairs at these positions."""
-        originals, protected = (SomePictures(each, indices) for each in (self.originals, self.protected))
-        masks = None if self.masks is None else self.masks.only(indices)
-        shown, clean = (None if each is None else each[indices] for each in (self.features, self.clean_features))
-        return Pairs(originals, protected, self.people[indices], masks, shown, clean)
+        return _part_of(self, ("originals", "protected", "people", "masks", "features", "clean_features"), indices)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -121,7 +124,7 @@ class AdversaryHalf:
     """
 
     protected: Pictures | None = None
-    features: NDArray[np.float32] | None = None
+    features: Features | None = None
     recogniser: Embedder | None = None
     budget: Budget | None = None
     pairs: Pairs | None = None
@@ -133,9 +136,73 @@ class AdversaryHalf:
     neutral: Oracle | None = None
     identity: Embedder | None = None
 
-    def seen_of(self, indices: NDArray[np.int64]) -> dict[str, Any]:
-        """What the release shows of these pictures."""
-        return {
-            "protected": None if self.protected is None else SomePictures(self.protected, indices),
-            "features": None if self.features is None else self.features[indices],
-        }
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ScoringHalf:
+    """The half of a target that scores what an adversary found. Its victims' part is never learned from.
+
+    Two kinds of adversaries hold a part of it, and say so: one who searches raw pictures of the same people (a
+    gallery of `originals`, by `search`), and one who knows the originals of half of the people
+    (`people_split.divide`).
+
+    people: (N,) a code for each picture's person, whom the bootstrap draws; None where unknown. search: who is
+    searched for; None where people cannot be. masks: of the originals. clean_features: (N, D) of the same pictures
+    before anything was done to protect them, without which no attack on features can pass its gates.
+    """
+
+    originals: Pictures | None = None
+    people: Indices | None = None
+    search: Search | None = None
+    masks: Masks | None = None
+    clean_features: Features | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AttackTarget(AdversaryHalf, ScoringHalf):
+    """A release under attack. Picture i of `protected` came from picture i of `originals`, where those are known.
+
+    rng: of the bootstrap, which draws the same people for all scores, and of the gates.
+    """
+
+    rng: Randomness
+
+    def only(self, indices: Indices) -> AttackTarget:
+        """The part of the target that holds these pictures."""
+        names = ("protected", "features", "originals", "people", "search", "masks", "clean_features")
+        return _part_of(self, names, indices)
+
+    @property
+    def clusters(self) -> Indices:
+        """(N,) the people's codes; where nobody knows them, each original stands for somebody else."""
+        return np.arange(len(given(self.originals))) if self.people is None else self.people
+
+    def protected_features(self) -> Features:
+        """(N, D) the recogniser's features of the release's pictures."""
+        return given(self.protected).features(given(self.recogniser))
+
+    def original_features(self) -> Features:
+        """(N, D) the recogniser's features of the originals."""
+        return given(self.originals).features(given(self.recogniser))
+
+    def find_own(self, features: Features) -> RetrievalResult:
+        """Search features (N, D) of all pictures among the originals'; right is the very own original only."""
+        raw = self.original_features()
+        each = np.arange(len(raw))
+        return retrieval(features, raw, each, each)
+
+
+def given(value: T | None) -> T:
+    """What an attack has said that it needs: an attack is never run without."""
+    assert value is not None
+    return value
+
+
+def _part_of(held: T, names: tuple[str, ...], indices: Indices) -> T:
+    """The same for the pictures at `indices` only: these of its fields have an entry for each picture."""
+
+    def part(value: Any) -> Any:
+        if value is None or isinstance(value, np.ndarray):
+            return None if value is None else value[indices]
+        return SomePictures(value, indices) if isinstance(value, Pictures) else value.only(indices)
+
+    return replace(held, **{name: part(getattr(held, name)) for name in names})  # type: ignore[type-var]
