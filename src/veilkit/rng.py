@@ -54,6 +54,13 @@ class Randomness:
             raise ValueError(f"a secret must have at least 16 bytes, but got {len(secret)}")
         self._secret = secret
 
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same node, so that what is made of one can be kept."""
+        return isinstance(other, Randomness) and hmac.compare_digest(self._secret, other._secret)
+
+    def __hash__(self) -> int:
+        return hash(self._secret)
+
     @classmethod
     def from_seed(cls, seed: int) -> Randomness:
         """The tree of a public seed: reproducible by anyone."""

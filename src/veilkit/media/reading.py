@@ -135,7 +135,7 @@ def _formats(data: bytes) -> tuple[str, ...]:
 
 
 def _medical(file: DicomFile, limits: Limits, *, several: bool) -> Frames:
-    _check_size(file.width, file.height, limits)
+    check_size(file.width, file.height, limits)
     _check_frames(file.frames, file.width * file.height, limits, several=several)
     durations = (file.milliseconds,) * file.frames if file.frames > 1 else None
     return Frames(tuple(file.pictures()), durations)
@@ -156,7 +156,7 @@ def sha256(data: bytes) -> str:
 
 
 def _visible_pixels(image: Image.Image, limits: Limits, *, several: bool) -> Frames:
-    _check_size(*image.size, limits)
+    check_size(*image.size, limits)
     count = 1 if image.format in _ONE_SHOWN else getattr(image, "n_frames", 1)
     _check_frames(count, image.width * image.height, limits, several=several)
     if count == 1:
@@ -165,7 +165,7 @@ def _visible_pixels(image: Image.Image, limits: Limits, *, several: bool) -> Fra
     # A PNG may hold a picture for those who cannot show its animation: whoever can never sees it.
     for number in range(int(bool(image.info.get("default_image"))), count):
         image.seek(number)
-        _check_size(*image.size, limits)
+        check_size(*image.size, limits)
         left -= image.width * image.height  # pages may be of different sizes
         if left < 0:
             raise _too_many(count, limits)
@@ -200,7 +200,7 @@ def _too_many(count: int, limits: Limits) -> RefusedImage:
     )
 
 
-def _check_size(width: int, height: int, limits: Limits) -> None:
+def check_size(width: int, height: int, limits: Limits) -> None:
     """Raise where a picture claims to be larger than the limits: before anything of it is unpacked."""
     size = f"{width}x{height} pixels"
     if width * height > limits.pixels:

@@ -9,52 +9,29 @@ from __future__ import annotations
 import heapq
 import importlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from veilkit.errors import ConfigError, MissingExtraError, RefusedImage
-from veilkit.media.silence import silent_terminal
 
-SUFFIXES = frozenset(
-    [
-        ".mp4",
-        ".m4v",
-        ".mov",
-        ".qt",
-        ".avi",
-        ".mkv",
-        ".webm",
-        ".wmv",
-        ".asf",
-        ".mpg",
-        ".mpeg",
-        ".mpe",
-        ".m1v",
-        ".m2v",
-        ".m2ts",
-        ".mts",
-        ".ts",
-        ".3gp",
-        ".3g2",
-        ".flv",
-        ".f4v",
-        ".ogv",
-        ".ogm",
-        ".vob",
-        ".mxf",
-        ".dv",
-        ".y4m",
-    ]
-)
-Sound = Literal["drop", "keep", "mute"]
+VIDEO_SUFFIX = ".mp4"
+"""Of every protected video."""
+Sound: TypeAlias = Literal["drop", "keep", "mute"]
+Codec: TypeAlias = Literal["h264", "hevc"]
 _DEMUXERS = "mov,matroska,avi,asf,mpeg,mpegts,mpegvideo,flv,ogg,mxf,mxf_opatom,dv,yuv4mpegpipe,h264,hevc"
 _SAFE = {"protocol_whitelist": "file", "format_whitelist": _DEMUXERS}  # no playlist may name another file or host
+_ENCODERS: dict[
+    Codec, tuple[str, dict[str, str]]
+] = {  # each in one thread, so that the same frames are the same bytes
+    "h264": ("libx264", {"preset": "veryfast"}),
+    "hevc": ("libx265", {"preset": "veryfast", "x265-params": "log-level=none:info=0:pools=none:frame-threads=1"}),
+}
 _COPIED = frozenset(("aac", "mp3", "ac3", "eac3", "alac", "opus"))  # sound that an MP4 holds as it is
 _GLOBAL_HEADER, _BITEXACT = 1 << 22, 1 << 23  # of a codec's flags
 _BT709 = 1  # colour primaries, transfer, matrix
@@ -72,31 +49,45 @@ class VideoLimits:
 
 @dataclass(frozen=True, slots=True)
 class VideoFormat:
-    """quality: x264's constant rate factor, 0 (all is kept) to 51; sound: whether it is dropped, kept or silenced."""
+    """quality: the codec's constant rate factor, 0 (best) to 51; sound: whether it is dropped, kept or silenced."""
 
     quality: int = 20
     sound: Sound = "drop"
+    codec: Codec = "h264"
 
     def __post_init__(self) -> None:
         if not 0 <= self.quality <= 51:
             raise ConfigError(f"the quality of video must be from 0 (best) to 51, but is {self.quality}")
         if self.sound not in get_args(Sound):
             raise ConfigError(f"sound must be one of {', '.join(get_args(Sound))}, but is {self.sound}")
+        if self.codec not in get_args(Codec):
+            raise ConfigError(f"the codec must be one of {', '.join(get_args(Codec))}, but is {self.codec}")
+
+    def __str__(self) -> str:
+        """What tells two formats apart; nothing for the default."""
+        return "" if self == VideoFormat() else f" {self.codec} {self.quality} sound {self.sound}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """One picture of a clip. time: in units of the clip's time base. pixels: HWC uint8 RGB, upright."""
+    """One picture of a clip. time: in units of the clip's time base. pixels: HWC uint8 RGB, upright.
+
+    whole: whether it, and all that it was decoded from, could be read. What is not is black.
+    """
 
     number: int
     time: int
     duration: int
     pixels: NDArray[np.uint8]
+    whole: bool = True
 
 
 @dataclass(slots=True)
 class Clip:
-    """What a file says of its pictures. width, height: upright. damaged: seconds at which it could not be read."""
+    """What a file says of its pictures. width, height: upright. frames: as many as it claims to have, or 0.
+
+    damaged: the seconds at which it could not be read.
+    """
 
     file: Path
     width: int
@@ -109,9 +100,9 @@ class Clip:
     damaged: list[float] = field(default_factory=list)
 
 
-def is_video_name(name: str) -> bool:
-    """Whether a file is taken for a video by its name."""
-    return Path(name).suffix.lower() in SUFFIXES
+def check_reader() -> None:
+    """Raise MissingExtraError where there is nothing to read videos with."""
+    _av()
 
 
 def open_clip(file: Path, limits: VideoLimits) -> Clip:
@@ -125,43 +116,50 @@ def open_clip(file: Path, limits: VideoLimits) -> Clip:
         stream = container.streams.video[0]
         if stream.width * stream.height > limits.pixels:
             raise RefusedImage(f"frames too large: {stream.width}x{stream.height}, at most {limits.pixels} pixels")
-        first = next(_decoded(container, []), None)
+        first, _ = next(_decoded(container, []), (None, False))
         if first is None:
             raise RefusedImage("a video of which no frame can be read")
         turned = first.rotation % 180 == 90
         width, height = (first.height, first.width) if turned else (first.width, first.height)
         rate = stream.average_rate or stream.guessed_rate or Fraction(25)
         aspect = Fraction(stream.sample_aspect_ratio or 1)
-        seconds = float(container.duration / 1_000_000) if container.duration else 0.0
-        frames = stream.frames or round(seconds * float(rate))
         return Clip(
-            file, width, height, stream.time_base, rate, 1 / aspect if turned else aspect, frames,
+            file, width, height, stream.time_base, rate, 1 / aspect if turned else aspect, stream.frames,
             bool(container.streams.audio),
         )  # fmt: skip
 
 
-def read_frames(clip: Clip, limits: VideoLimits) -> Iterator[Frame]:
-    """The clip's frames in the order in which they are shown. What is damaged is noted in `clip.damaged`."""
+def read_frames(clip: Clip, limits: VideoLimits, *, start: int = 0) -> Iterator[Frame]:
+    """The clip's frames in the order in which they are shown, from the one with number `start` on.
+
+    What is damaged is noted in `clip.damaged`; from there to the next key frame all frames are black.
+    """
     clip.damaged.clear()
     with _opened(clip.file) as container:
         step = max(1, round(1 / (clip.rate * clip.time_base)))
         time = -step
-        for number, frame in enumerate(_decoded(container, clip.damaged)):
+        for number, (frame, whole) in enumerate(_decoded(container, clip.damaged)):
             if number >= limits.frames:
                 raise RefusedImage(f"a video of more than {limits.frames} frames")
             turned = frame.rotation % 180 == 90
             if ((frame.height, frame.width) if turned else (frame.width, frame.height)) != (clip.width, clip.height):
                 raise RefusedImage("a video whose frames change their size: convert it first")
             time = max(time + 1, frame.pts) if frame.pts is not None else time + step
-            pixels = frame.to_ndarray(format="rgb24")
-            yield Frame(number, time, frame.duration or step, np.rot90(pixels, frame.rotation // 90 % 4))
+            if number < start:
+                continue
+            if whole:
+                pixels = np.rot90(frame.to_ndarray(format="rgb24"), frame.rotation // 90 % 4)
+            else:
+                pixels = np.zeros((clip.height, clip.width, 3), np.uint8)
+            yield Frame(number, time, frame.duration or step, pixels, whole)
 
 
 def write_part(file: Path, frames: Iterable[Frame], clip: Clip, look: VideoFormat) -> int:
     """Encode frames as one part of a clip; returns how many there were."""
     av, count = _av(), 0
-    with silent_terminal(), av.open(str(file), "w", format="nut") as container:
-        stream = container.add_stream("libx264", rate=clip.rate)
+    with av.open(str(file), "w", format="nut") as container:
+        encoder, options = _ENCODERS[look.codec]
+        stream = container.add_stream(encoder, rate=clip.rate)
         stream.width, stream.height = clip.width + clip.width % 2, clip.height + clip.height % 2
         context = stream.codec_context
         context.pix_fmt, context.time_base, stream.time_base = "yuv420p", clip.time_base, clip.time_base
@@ -170,7 +168,7 @@ def write_part(file: Path, frames: Iterable[Frame], clip: Clip, look: VideoForma
         context.flags |= _GLOBAL_HEADER | _BITEXACT
         context.colorspace = context.color_primaries = context.color_trc = _BT709
         context.color_range = _LIMITED
-        context.options = {"crf": str(look.quality), "preset": "veryfast"}
+        context.options = {"crf": str(look.quality), **options}
         for frame in frames:
             container.mux(stream.encode(_encodable(av, frame, clip)))
             count += 1
@@ -181,10 +179,8 @@ def write_part(file: Path, frames: Iterable[Frame], clip: Clip, look: VideoForma
 def join_parts(parts: Sequence[Path], out: Path, clip: Clip, look: VideoFormat) -> None:
     """Join parts to an MP4 file, with the clip's sound where it is kept. Nothing of them is encoded again."""
     av = _av()
-    with (
-        silent_terminal(),
-        av.open(str(out), "w", format="mp4", options={"movflags": "+faststart", "fflags": "+bitexact"}) as container,
-    ):
+    options = {"movflags": "+faststart", "fflags": "+bitexact"}
+    with av.open(str(out), "w", format="mp4", options=options) as container:
         with av.open(str(parts[0])) as first:
             pictures = container.add_stream_from_template(first.streams.video[0])
             pictures.time_base = clip.time_base
@@ -225,16 +221,22 @@ def _sound(av: Any, source: Any, container: Any, sound: Sound) -> Iterator[tuple
     heard = source.streams.audio[0]
     if sound == "keep" and heard.codec_context.name in _COPIED:
         stream = container.add_stream_from_template(heard)
-        return _timed(stream, (packet for packet in source.demux(heard) if packet.dts is not None))
+        return _timed(stream, (packet for packet in _packets(av, source, heard) if packet.dts is not None))
     stream = container.add_stream("aac", rate=heard.rate)
     stream.codec_context.layout = heard.layout
     stream.codec_context.flags |= _BITEXACT
     return _timed(stream, _encoded(av, source, heard, stream, silent=sound == "mute"))
 
 
+def _packets(av: Any, source: Any, stream: Any) -> Iterator[Any]:
+    """Packets up to the first that cannot be read."""
+    with suppress(av.FFmpegError):
+        yield from source.demux(stream)
+
+
 def _encoded(av: Any, source: Any, heard: Any, stream: Any, *, silent: bool) -> Iterator[Any]:
     resampler = av.AudioResampler(format="fltp", layout=heard.layout, rate=heard.rate)
-    for packet in source.demux(heard):
+    for packet in _packets(av, source, heard):
         try:
             frames = packet.decode()
         except av.FFmpegError:
@@ -254,11 +256,15 @@ def _timed(stream: Any, packets: Iterable[Any]) -> Iterator[tuple[float, int, An
         yield float((packet.dts or 0) * packet.time_base), 1, packet
 
 
-def _decoded(container: Any, damaged: list[float]) -> Iterator[Any]:
-    """Frames of the first video stream; the seconds of what cannot be decoded go to `damaged`."""
+def _decoded(container: Any, damaged: list[float]) -> Iterator[tuple[Any, bool]]:
+    """Frames of the first video stream, and whether each is whole; seconds of what is damaged go to `damaged`.
+
+    In one thread: where a decoder in several notices damage is not the same every time.
+    """
     av, stream = _av(), container.streams.video[0]
-    stream.thread_type = "AUTO"
+    stream.codec_context.thread_count = 1
     packets = container.demux(stream)
+    whole = True
     while True:
         try:
             packet = next(packets)
@@ -267,22 +273,32 @@ def _decoded(container: Any, damaged: list[float]) -> Iterator[Any]:
         except av.FFmpegError:
             damaged.append(damaged[-1] if damaged else 0.0)
             return
+        if packet.is_corrupt:
+            whole = _note(damaged, packet.pts, packet.time_base)
         try:
             frames = packet.decode()
         except av.FFmpegError:
-            damaged.append(float((packet.pts or 0) * (packet.time_base or 0)))
+            whole = _note(damaged, packet.pts, packet.time_base)
             continue
         for frame in frames:
             if frame.is_corrupt:
-                damaged.append(float(frame.time or 0))
-            yield frame
+                whole = _note(damaged, frame.pts, frame.time_base)
+            elif frame.key_frame:
+                whole = True
+            yield frame, whole
+
+
+def _note(damaged: list[float], time: int | None, base: Any) -> bool:
+    """Note the seconds of some damage; what follows is not whole."""
+    damaged.append(float((time or 0) * (base or 0)))
+    return False
 
 
 @contextmanager
 def _opened(file: Path) -> Iterator[Any]:
     av = _av()
     try:
-        with silent_terminal(), av.open(str(file), options=_SAFE) as container:
+        with av.open(str(file), options=_SAFE) as container:
             yield container
     except av.FFmpegError:
         raise RefusedImage("damaged, or not a video in a format that is read") from None
@@ -290,6 +306,8 @@ def _opened(file: Path) -> Iterator[Any]:
 
 def _av() -> Any:
     try:
-        return importlib.import_module("av")
+        av = importlib.import_module("av")
     except ImportError:
         raise MissingExtraError("PyAV", "video") from None
+    av.logging.set_level(None)  # what a decoder says of a damaged file may hold values of it
+    return av

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from veilkit.methods.base import (
         Calibrates,
         ChangesFaces,
+        FollowsFaces,
+        InjectsIdentity,
         Item,
         Learns,
         Method,
@@ -20,7 +22,11 @@ if TYPE_CHECKING:
     )
 
 __getattr__ = lazy_names(
-    __name__, {"base": "Calibrates ChangesFaces Item Learns Method Mixes Recoverable Synthesiser bind"}
+    __name__,
+    {
+        "base": "Calibrates ChangesFaces FollowsFaces InjectsIdentity Item Learns Method Mixes Recoverable "
+        "Synthesiser bind"
+    },
 )
 
 # A method is imported when it is first asked for: pixelation must not wait for networks that it never uses.
@@ -48,6 +54,8 @@ __all__ = [
     "METHODS",
     "Calibrates",
     "ChangesFaces",
+    "FollowsFaces",
+    "InjectsIdentity",
     "Item",
     "Learns",
     "Method",

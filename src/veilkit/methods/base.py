@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from veilkit.checkpoint import load_checkpoint, refuse_tensors, save_checkpoint, understood
 from veilkit.configs import as_dict, differing, digest, from_json, with_settings
 from veilkit.errors import DataError
 from veilkit.lookup import Lookup
+from veilkit.media.tracks import Seen
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch, Release, Split
 
@@ -39,7 +42,8 @@ class Method(ABC, Generic[C]):
     A subclass sets the class attributes and writes `protect`. What more it can do are capabilities, the protocols
     below, which others ask for with isinstance or issubclass. An image's result depends on that image alone, unless
     the method `Mixes` images. `random`: whether another key gives another result. `undone_by`: an attack that is
-    known to bring the originals back.
+    known to bring the originals back. `videos`: whether it also protects videos, frame by frame or along the tracks
+    of faces (`FollowsFaces`).
     """
 
     name: ClassVar[str]
@@ -48,6 +52,7 @@ class Method(ABC, Generic[C]):
     presets: ClassVar[Mapping[str, Any]] = {}
     random: ClassVar[bool] = False
     undone_by: ClassVar[str] = ""
+    videos: ClassVar[bool] = False
 
     def __init__(self, config: C | None = None) -> None:
         self.config: C = self.default if config is None else config
@@ -172,6 +177,22 @@ class ChangesFaces(Protocol):
 
         spare: pictures of people to be left as they are. only: of those who are to be protected, and nobody else.
         """
+
+
+@runtime_checkable
+class FollowsFaces(Protocol):
+    """A method on faces that takes the frames of a video, (H, W, 3) uint8, with faces followed through them."""
+
+    def seen_in(self, pixels: NDArray[np.uint8], *, twice: bool) -> list[Seen]:
+        """What is, or may be, a face in a frame; twice: whether the second finder looks as well."""
+
+    def treated(
+        self, pixels: NDArray[np.uint8], tracks: Sequence[tuple[int, Seen]], item: str, *, rng: Randomness
+    ) -> tuple[NDArray[np.uint8], dict[int, str]]:
+        """A frame with the face of each track changed or hidden, and what became of each; item: the video's name."""
+
+    def faceless(self, pixels: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
+        """What a frame becomes of a video in which no face was found at all; None where it stays as it is."""
 
 
 class Synthesiser(Method[C]):

@@ -51,6 +51,7 @@ class Blur(Method[BlurConfig]):
     name = "blur"
     summary = "Gaussian blur of the whole picture"
     default = BlurConfig()
+    videos = True
 
     def protect(self, batch: ImageBatch, *, rng: Randomness) -> Release:
         """Convolve each image with a Gaussian cut at three standard deviations; borders repeat the edge."""
@@ -81,6 +82,7 @@ class Pixelate(Method[PixelateConfig]):
     name = "pixelate"
     summary = "every cell of a grid becomes its mean colour"
     default = PixelateConfig()
+    videos = True
 
     def protect(self, batch: ImageBatch, *, rng: Randomness) -> Release:
         """Replace each cell by its mean; cells at the right and lower border may be smaller."""
@@ -107,6 +109,7 @@ class Noise(Method[NoiseConfig]):
     name = "noise"
     summary = "Gaussian noise added to every value, clipped to [0, 1]"
     default = NoiseConfig()
+    videos = True
     random = True
 
     def protect(self, batch: ImageBatch, *, rng: Randomness) -> Release:
@@ -141,6 +144,7 @@ class Mask(Method[MaskConfig]):
     name = "mask"
     summary = "a solid box over the picture, or over the head of a person crop"
     default = MaskConfig()
+    videos = True
     presets = {"head": MaskConfig(bottom=0.22)}  # noqa: RUF012 - Mapping in the base class
 
     def protect(self, batch: ImageBatch, *, rng: Randomness) -> Release:

@@ -10,9 +10,10 @@ from veilkit.datasets.labels import labeller
 from veilkit.errors import DataError
 from veilkit.key import Key
 from veilkit.media.reading import has_pages
+from veilkit.media.video import VIDEO_SUFFIX
 from veilkit.media.writing import SUFFIX
 from veilkit.methods import Synthesiser, bind
-from veilkit.pipeline.formats import why_refused
+from veilkit.pipeline.formats import is_video, why_refused
 from veilkit.pipeline.ledger import NEVER_WRITTEN, Entry, Ledger
 from veilkit.pipeline.names import PAGES, Names, folder_pseudonyms, kept_names, pseudonyms
 from veilkit.pipeline.places import Places
@@ -36,9 +37,10 @@ def _enrol_source(wanted: Wanted, places: Places, ledger: Ledger, secret: Key) -
     def entries() -> Iterator[Entry]:
         nonlocal passed_over
         for path, kind in places.survey():
-            if kind is Kind.picture:
+            refused = None if kind is Kind.picture else why_refused(places.source, path, wanted.method)
+            if kind is Kind.picture or (not refused and is_video(places.source / path)):
                 yield Entry(path, check(name(path)), *label(path))
-            elif why_refused(places.source, path):  # a worker will say so, in its turn
+            elif refused:  # a worker will say so, in its turn
                 yield Entry(path, secret.pseudonym(path) + NEVER_WRITTEN)
             else:
                 passed_over += 1
@@ -53,10 +55,12 @@ def release_names(names: Names, places: Places, secret: Key, suffix: str) -> Cal
     """The name in the release of each picture of the source, which may be a TIFF of several pages."""
 
     def suffix_of(path: str) -> str:
-        return PAGES if has_pages(places.source / path) else suffix
+        file = places.source / path
+        return PAGES if has_pages(file) else VIDEO_SUFFIX if is_video(file) else suffix
 
     if names == "kept":
-        return kept_names((path for path, kind in places.survey() if kind is Kind.picture), suffix_of)
+        named = (path for path, kind in places.survey() if kind is Kind.picture or is_video(places.source / path))
+        return kept_names(named, suffix_of)
     return (pseudonyms if names == "pseudonyms" else folder_pseudonyms)(secret, suffix_of)
 
 

@@ -6,16 +6,18 @@ import os
 import re
 import stat
 from pathlib import Path
+from typing import Any
 
 from veilkit.datasets.folder import is_image_name
+from veilkit.errors import MissingExtraError
+from veilkit.media.video import check_reader
 from veilkit.media.writing import too_long
+from veilkit.methods import Method
 
 _HEAD = 4_096  # bytes in which a format says what it is
 _PART = 2**20  # bytes of a PDF that are searched at once
 _CONVERT = "convert it to PNG or JPEG first"
-_FRAMES = "take single pictures out of it first"
 _STEPS = {
-    "a video": _FRAMES,
     "a raw picture of a camera": "develop it to PNG or JPEG first",
     "a drawing of shapes": "draw it as PNG first",
     "a PDF with pictures": "take its pictures out as PNG or JPEG first",
@@ -67,8 +69,13 @@ def foreign_kind(name: str, head: bytes) -> str | None:
     return by_name or _by_brand(head) or next((kind for kind, pattern in _PATTERNS if pattern.match(head)), None)
 
 
-def why_refused(root: Path, path: str) -> str | None:
-    """Why something below `root` is refused before it is read; None for pictures that can be, and for other files."""
+def is_video(file: Path) -> bool:
+    """Whether a file is taken for a video, by its suffix or its first bytes."""
+    return not is_image_name(str(file)) and foreign_kind(str(file), _head(file)) == "a video"
+
+
+def why_refused(root: Path, path: str, method: Method[Any]) -> str | None:
+    """Why something below `root` is refused before it is read; None for what can be, and for other files."""
     file = root / path
     if too_long(file):
         return "its path is too long for the system: move it up, or shorten the names of the folders above it"
@@ -79,8 +86,21 @@ def why_refused(root: Path, path: str) -> str | None:
     kind = foreign_kind(path, _head(file)) or ("a PDF with pictures" if _pdf_with_pictures(file) else None)
     if kind is None:
         return None
+    if kind == "a video":
+        return why_no_video(method)
     step = "give it the suffix of its format" if "does not say so" in kind else _STEPS.get(kind, _CONVERT)
     return f"{kind}, which is not read: {step}"
+
+
+def why_no_video(method: Method[Any]) -> str | None:
+    """Why the method's run refuses videos; None where it takes them."""
+    if not method.videos:
+        return f"a video, which {method.name} does not protect: see `veilkit methods list` for those that do"
+    try:
+        check_reader()
+    except MissingExtraError as error:
+        return f"a video, which is not read: {error}"
+    return None
 
 
 def _by_brand(head: bytes) -> str | None:

@@ -18,6 +18,7 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 
 from veilkit.display import safe_cell
 from veilkit.errors import DestinationError
+from veilkit.media.video import VIDEO_SUFFIX
 from veilkit.pipeline.names import Names, name_fault
 from veilkit.secret_file import check_private
 
@@ -226,6 +227,12 @@ class Ledger:
         """How many pictures there are (in that state)."""
         query = "SELECT COUNT(*) FROM pictures WHERE present >= ? AND (? IS NULL OR state = ?)"
         return int(self._db.execute(query, (int(present), state, state)).fetchone()[0])
+
+    def videos(self) -> int:
+        """How many of the protected pictures are videos."""
+        suffix = VIDEO_SUFFIX.encode()
+        query = "SELECT COUNT(*) FROM pictures WHERE state = 'done' AND substr(output, -?) = ?"
+        return int(self._db.execute(query, (len(suffix), suffix)).fetchone()[0])
 
     def gone(self) -> int:
         """How many protected pictures are no longer in the source."""

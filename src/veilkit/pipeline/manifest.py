@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, NonNegativeInt, StringConstraints, V
 from veilkit.datasets.soft_labels import SOFT_LABELS
 from veilkit.errors import DataError, RefusedImage
 from veilkit.media.reading import Limits, read_bytes
+from veilkit.media.video import Sound
 from veilkit.pipeline.names import MANIFEST as MANIFEST
 from veilkit.pipeline.names import SUMS as SUMS
 from veilkit.pipeline.names import Names, name_fault
@@ -37,7 +38,7 @@ class Manifest(BaseModel):
     """The public facts of a release. `seed` is set, and `key_commitment` is not, where anyone can reproduce it.
 
     sealed_recipients: how many keys can open the originals, which lie apart; None where they are not sealed. Whose
-    keys is not told: they would link the releases of one owner.
+    keys is not told: they would link the releases of one owner. sound: what became of that of videos.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -52,6 +53,7 @@ class Manifest(BaseModel):
     reproducible_by: Literal["the key's holder", "anyone"]
     names: Names
     image_format: Literal["png", "jpeg"]
+    sound: Sound | None = None
     sealed_recipients: int | None = None
     files: NonNegativeInt
     sums_sha256: str

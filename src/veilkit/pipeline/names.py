@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 from veilkit.errors import DataError
 from veilkit.key import Key
+from veilkit.media.video import VIDEO_SUFFIX
 
 SCRATCH = ".veilkit"  # where files of a release are written before they get their names
 MANIFEST = "manifest.json"
@@ -39,10 +40,10 @@ RESERVED = frozenset({SCRATCH, MANIFEST, SUMS})
 _LONGEST = 255  # bytes in a file name, on all usual file systems
 PAGES = ".tif"
 """Suffix of a picture of several pages in a release."""
-_PICTURES = (".png", ".jpg", PAGES)
+_PICTURES = (".png", ".jpg", PAGES, VIDEO_SUFFIX)
 _LAYOUT = ("query", "bounding_box_test", "bounding_box_train", "train", "val", "test", "gallery")
-_PSEUDONYM = re.compile(r"[a-z2-7]{26}(/[a-z2-7]{26})?\.(png|jpg|tif)")
-_IN_FOLDERS = re.compile(rf"(({'|'.join(_LAYOUT)}|[a-z2-7]{{26}})/)*[a-z2-7]{{26}}\.(png|jpg|tif)")
+_PSEUDONYM = re.compile(r"[a-z2-7]{26}(/[a-z2-7]{26})?\.(png|jpg|tif|mp4)")
+_IN_FOLDERS = re.compile(rf"(({'|'.join(_LAYOUT)}|[a-z2-7]{{26}})/)*[a-z2-7]{{26}}\.(png|jpg|tif|mp4)")
 
 
 def name_fault(name: str, names: Names) -> str | None:

@@ -16,6 +16,7 @@ from veilkit.options import Options, check_model_file, option
 if TYPE_CHECKING:
     from veilkit.media.reading import Limits
     from veilkit.media.shape import Shape
+    from veilkit.media.video import VideoFormat, VideoLimits
     from veilkit.methods.base import Method
 
 _MEGABYTE = 2**20
@@ -68,11 +69,20 @@ class ProtectOptions(Options):
     image_format: Literal["png", "jpeg"] = option(
         "png", "Format of the release.", flag="--format", choices=("png", "jpeg")
     )
+    sound: Literal["drop", "keep", "mute"] = option(
+        "drop", "Sound of videos. Voices tell who somebody is.", choices=("drop", "keep", "mute")
+    )
+    video_codec: Literal["h264", "hevc"] = option("h264", "Codec of videos.", choices=("h264", "hevc"))
+    video_quality: int = option(20, "Quality of videos, from 0 (best) to 51.", kind=int, least=0)
+    max_frames: int = option(2_000_000, "Longer videos are refused.", kind=int, least=1)
     max_pixels: int = option(50_000_000, "Larger pictures are refused.", kind=int, least=1)
     max_side: int = option(32_767, "Pictures with a longer side are refused.", kind=int, least=1)
     max_aspect: int = option(100, "Pictures are refused whose one side is more times the other.", kind=int, least=1)
     max_seconds: int = option(
-        1_800, "Processor time for a picture in a worker process; then it is refused.", kind=int, least=1
+        1_800,
+        "Processor time for a picture, or 100 frames of a video, in a worker process; then it is refused.",
+        kind=int,
+        least=1,
     )
     max_memory: int | None = option(
         None, "Megabytes of a worker process.", kind=int, least=1_024, shown="80 % of the machine's memory"
@@ -102,6 +112,7 @@ class ProtectOptions(Options):
             raise UsageError("only PNG files can be made alike in size: leave that out, or choose png")
         if self.size is not None or self.stretch:
             _ = self.shape
+        _ = self.video
         if self.seal_to:
             from veilkit.pipeline.sealing.age import read_recipients
 
@@ -145,6 +156,20 @@ class ProtectOptions(Options):
             seconds=self.max_seconds,
             memory=memory,
         )
+
+    @property
+    def video(self) -> VideoFormat:
+        """How videos are written."""
+        from veilkit.media.video import VideoFormat
+
+        return VideoFormat(self.video_quality, self.sound, self.video_codec)
+
+    @property
+    def video_limits(self) -> VideoLimits:
+        """What is read of videos."""
+        from veilkit.media.video import VideoLimits
+
+        return VideoLimits(pixels=self.max_pixels, frames=self.max_frames)
 
     @property
     def shape(self) -> Shape:

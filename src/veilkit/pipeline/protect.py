@@ -25,6 +25,7 @@ class Outcome:
     many pictures; `told_list` is the private list that names them.
     faces: of a method on faces, how many were `found`, of these `changed` and `hidden`, and how many `doubtful`
     regions were hidden besides; `faces_list` is the private list of these counts of each picture.
+    videos: how many of the protected are videos; of these, faces are counted once for each track.
     sealed: the folder of sealed originals, if any, and `recipients`, how many keys can open them.
     """
 
@@ -45,6 +46,7 @@ class Outcome:
     told_list: Path | None = None
     faces: Mapping[str, int] = field(default_factory=dict)
     faces_list: Path | None = None
+    videos: int = 0
 
     def __repr__(self) -> str:
         refused = f", {sum(self.refused.values()):,} refused" if self.refused else ""

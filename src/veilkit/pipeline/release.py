@@ -17,6 +17,7 @@ from veilkit.datasets.soft_labels import SOFT_LABELS
 from veilkit.errors import DataError, DestinationError
 from veilkit.key import Key
 from veilkit.media.shape import Shape
+from veilkit.media.video import VideoFormat
 from veilkit.media.writing import Format, write_atomically
 from veilkit.methods import Method, Synthesiser
 from veilkit.pipeline.ledger import Ledger
@@ -39,6 +40,7 @@ class Wanted:
     labels: str
     recipients: tuple[str, ...]
     shape: Shape = field(default_factory=Shape)
+    video: VideoFormat = field(default_factory=VideoFormat)
 
 
 @contextmanager
@@ -46,7 +48,7 @@ def open_release(wanted: Wanted, places: Places, ledger: Ledger, secret: Key) ->
     """Hold the destination, made ready, or refuse it where it holds something else than this release."""
     facts = {
         "method": wanted.method.fingerprint(),
-        "format": f"{wanted.image_format}{wanted.shape}",
+        "format": f"{wanted.image_format}{wanted.shape}{wanted.video}",
         "names": wanted.names,
         "source": str(places.source),
     }
@@ -175,6 +177,7 @@ def close_release(wanted: Wanted, places: Places, ledger: Ledger, secret: Key) -
             reproducible_by="the key's holder" if secret.seed is None else "anyone",
             names=wanted.names,
             image_format=wanted.image_format,
+            sound=wanted.video.sound if ledger.videos() else None,
             sealed_recipients=len(wanted.recipients) or None,
             files=ledger.count("done", present=False),
             sums_sha256=sums,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from veilkit.pipeline.protect import Outcome
 from veilkit.pipeline.release import Wanted, close_release, open_release
 from veilkit.pipeline.sealing.folder import close_sealed, open_sealed, recipients_for
 from veilkit.pipeline.synthesis import grouped_tasks
+from veilkit.pipeline.video import remove_parts
 from veilkit.pipeline.worker import Job, Task, item_name
 from veilkit.progress import Progress
 
@@ -40,7 +42,7 @@ def run_protect(options: ProtectOptions) -> Outcome:
     shape = _shape(options.shape, chosen)
     secret, new_key = _secret(places, options.seed)
     names: Names = "kept" if options.kept_names else "folders" if options.names == "folders" else "pseudonyms"
-    wanted = Wanted(chosen, options.image_format, names, options.labels, recipients, shape)
+    wanted = Wanted(chosen, options.image_format, names, options.labels, recipients, shape, options.video)
     try:
         with Ledger(places.ledger_file(secret)) as ledger, open_release(wanted, places, ledger, secret):
             sealed = open_sealed(places.sealed, ledger, recipients)
@@ -49,8 +51,10 @@ def run_protect(options: ProtectOptions) -> Outcome:
             job = Job(
                 chosen, secret.randomness, places.source, places.destination, places.scratch,
                 options.image_format, options.limits, sealed, shape,
+                ledger.file.with_suffix(".parts"), options.video, options.video_limits,
             )  # fmt: skip
             _work(job, ledger, options.processes)
+            remove_parts(job.parts)
             if sealed is not None:
                 close_sealed(sealed, ledger)
             close_release(wanted, places, ledger, secret)
@@ -79,6 +83,7 @@ def run_protect(options: ProtectOptions) -> Outcome:
                 told_list if told else None,
                 faces,
                 faces_list if faces else None,
+                ledger.videos(),
             )
     except OSError as error:
         raise DestinationError(f"the run cannot go on: {error.strerror}") from None
@@ -117,6 +122,7 @@ def _work(job: Job, ledger: Ledger, workers: int) -> None:
             with Progress(ledger.count(), "checking") as progress:
                 engine.run(checks, _recorder(ledger, progress))
         with Progress(ledger.count(), "protecting") as progress:
+            engine.say = partial(progress.advance, 0)
             engine.run(_tasks(job, ledger, progress), _recorder(ledger, progress))
 
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from veilkit.errors import DataError, DestinationError, RefusedImage, VeilkitError
 from veilkit.media.reading import Frames, Limits, decode, decode_frames, read_bytes, sha256
 from veilkit.media.shape import Shape, resized
+from veilkit.media.video import VIDEO_SUFFIX, VideoFormat, VideoLimits
 from veilkit.media.writing import Format, encode, encode_frames, to_pixels, too_long, write_atomically
 from veilkit.methods import Method, Mixes, Synthesiser, bind
 from veilkit.pipeline.formats import why_refused
@@ -26,6 +27,8 @@ from veilkit.pipeline.ledger import NEVER_WRITTEN, Entry
 from veilkit.pipeline.names import PAGES
 from veilkit.pipeline.sealing.files import SEALED_SUFFIX
 from veilkit.pipeline.sealing.folder import SealedFolder
+from veilkit.pipeline.video import VideoWorker
+from veilkit.pipeline.video_blocks import Say
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch, PictureReport, Release
 
@@ -37,7 +40,7 @@ _LARGE = 2_000_000  # pixels of a task, each of which takes 40 bytes and more wh
 class Job:
     """What all tasks of a run share. `scratch` is on the file system of `destination`.
 
-    sealed: where originals are sealed, if they are to be.
+    sealed: where originals are sealed, if they are to be. parts: the private folder of what is done of videos.
     """
 
     method: Method[Any]
@@ -49,6 +52,9 @@ class Job:
     limits: Limits
     sealed: SealedFolder | None = None
     shape: Shape = field(default_factory=Shape)
+    parts: Path | None = None
+    video: VideoFormat = field(default_factory=VideoFormat)
+    video_limits: VideoLimits = field(default_factory=VideoLimits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +79,12 @@ def item_name(source: str, source_sha256: str) -> str:
 
 
 class Worker:
-    """Does the tasks of one job in this process."""
+    """Does the tasks of one job in this process. say: is told how far long work has come."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, say: Say = lambda _: None) -> None:
         self.job = job
         self._rng = bind(job.randomness, job.method)
+        self._videos = VideoWorker(job, self._rng, say)
 
     def run(self, task: Task) -> tuple[Entry, ...]:
         """What became of each picture of the task. Only a destination that cannot be written raises."""
@@ -118,6 +125,9 @@ class Worker:
         """What became of pictures that have nothing to do with each other; large ones are not held together."""
         held: list[tuple[Entry, NDArray[np.uint8]]] = []
         for entry in entries:
+            if entry.output.endswith(VIDEO_SUFFIX):
+                yield self._video(entry)
+                continue
             known, shown = self._read(entry)
             if shown is None:
                 yield known
@@ -142,9 +152,17 @@ class Worker:
         except RefusedImage as refusal:
             return refused_entry(entry, refusal.reason), None
 
+    def _video(self, entry: Entry) -> Entry:
+        """What became of a video."""
+        try:
+            self._check_reach(entry)
+            return self._videos.protect(entry, item_name)
+        except RefusedImage as refusal:
+            return refused_entry(entry, refusal.reason)
+
     def _bytes(self, entry: Entry) -> bytes:
         """The picture's file; raises for what is enrolled only to be refused (see `enrolment`)."""
-        if reason := why_refused(self.job.source, entry.source):
+        if reason := why_refused(self.job.source, entry.source, self.job.method):
             raise RefusedImage(reason)
         if entry.output.endswith(NEVER_WRITTEN):
             raise RefusedImage("it changed while it was being protected: run the same command again")

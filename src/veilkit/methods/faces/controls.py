@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -82,6 +83,7 @@ class FaceReplace(FaceMethod[FaceReplaceConfig]):
         return Changed(paste(picture, made, matrix, feather(made.shape[1])), "replaced")
 
 
+@lru_cache(maxsize=32)  # the face of a track is asked for in every frame
 def drawn_face(node: Randomness) -> tuple[Tensor, tuple[float, float, float, float]]:
     """A portrait of nobody (3, S, S) in [0, 1], cut to its face with some margin, and the box of the face in it."""
     from veilkit.synthetic.faces import Ranges, take  # half a second that only drawing has to pay for

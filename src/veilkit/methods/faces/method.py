@@ -10,14 +10,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from veilkit.configs import as_dict, digest
 from veilkit.experts.base import Detections, Detector, PointOrder
 from veilkit.experts.finders import FaceSettings, load_finder, load_second
 from veilkit.experts.thorough import ThoroughFinder
+from veilkit.media.tracks import Seen
+from veilkit.media.writing import to_pixels
 from veilkit.methods.base import Method
+from veilkit.methods.faces.frames import as_tensor, seen_in, treated
 from veilkit.methods.faces.pasting import Box, hidden, pixelated
 from veilkit.methods.faces.people import People
 from veilkit.rng import Randomness
@@ -152,6 +157,8 @@ class FaceMethod(Method[C]):
     no crop brings back a neighbour's face; hiding comes last, for the same reason.
     """
 
+    videos = True
+
     def __init__(
         self, config: C | None = None, *, finder: Detector | None = None, second: Detector | None = None
     ) -> None:
@@ -183,6 +190,20 @@ class FaceMethod(Method[C]):
     @abstractmethod
     def change(self, picture: Tensor, face: FoundFace, item: str, *, rng: Randomness) -> Changed:
         """Change one face of a picture (3, H, W) in [0, 1]; random values derive from `item` and its number."""
+
+    def seen_in(self, pixels: NDArray[np.uint8], *, twice: bool) -> list[Seen]:
+        """What is, or may be, a face in a frame of a video; see `FollowsFaces`."""
+        return seen_in(self, pixels, twice=twice)
+
+    def treated(
+        self, pixels: NDArray[np.uint8], tracks: Sequence[tuple[int, Seen]], item: str, *, rng: Randomness
+    ) -> tuple[NDArray[np.uint8], dict[int, str]]:
+        """A frame of a video with the face of each track changed or hidden; see `FollowsFaces`."""
+        return treated(self, pixels, tracks, item, rng=rng)
+
+    def faceless(self, pixels: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
+        """A frame of a video in which no face was found at all; see `FollowsFaces`."""
+        return to_pixels(pixelated(as_tensor(pixels), _CELLS)) if self.config.unfound == "pixelate" else None
 
     def guarantee(self) -> Guarantee | None:
         """What is claimed for a release."""

@@ -19,11 +19,18 @@ _CONTAINER = Path("/sys/fs/cgroup/memory.max")
 def processor_seconds(seconds: float) -> Iterator[None]:
     """End this process by OUT_OF_TIME if what is done within takes longer; waiting for others does not count."""
     signal.signal(OUT_OF_TIME, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_PROF, seconds, seconds)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def renew_processor_seconds() -> None:
+    """Begin anew to count what `processor_seconds` bounds, where it does: a part of something long is done."""
+    left, whole = signal.getitimer(signal.ITIMER_PROF)
+    if left:
+        signal.setitimer(signal.ITIMER_PROF, whole, whole)
 
 
 def bound_memory(most: int | None) -> None:

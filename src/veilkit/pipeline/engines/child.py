@@ -25,7 +25,7 @@ def work(connection: Socket) -> None:
     """Answer one caller until it is gone."""
     with suppress(EOFError, ConnectionResetError, BrokenPipeError):
         try:
-            worker = Worker(pickle.loads(connection.recv()))  # noqa: S301 - from our own parent process
+            worker = Worker(pickle.loads(connection.recv()), connection.send)  # noqa: S301 - from our own parent process
         except (AttributeError, ImportError) as error:
             told = f"the method cannot be sent to worker processes ({error}): define it in a module, or use workers=0"
             connection.send(UsageError(told))

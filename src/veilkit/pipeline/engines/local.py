@@ -22,6 +22,7 @@ from veilkit.errors import WorkerError
 from veilkit.pipeline.engines.bounds import OUT_OF_TIME
 from veilkit.pipeline.engines.forkserver import ForkServer, take
 from veilkit.pipeline.ledger import Entry
+from veilkit.pipeline.video_blocks import Say
 from veilkit.pipeline.worker import Job, Task, Worker, refused_entry
 
 Handler: TypeAlias = Callable[[tuple[Entry, ...]], None]
@@ -36,6 +37,7 @@ class LocalEngine:
     def __init__(self, job: Job, workers: int) -> None:
         self._job, self._workers = job, workers
         self._processes: list[_Process] = []
+        self.say: Say = lambda _: None
 
     def __enter__(self) -> Self:
         if self._workers:
@@ -62,12 +64,12 @@ class LocalEngine:
     def run(self, tasks: Iterator[Task], handle: Handler) -> None:
         """Do all tasks; `handle` is called in this process with each result."""
         if self._processes:
-            _Pool(self._processes, tasks, handle, self._job.limits.seconds).run()
+            _Pool(self._processes, tasks, handle, self._job.limits.seconds, self.say).run()
             return
         threads = torch.get_num_threads()
         torch.set_num_threads(1)  # as in the workers: the number of threads may change the last bits of a result
         try:
-            worker = Worker(self._job)
+            worker = Worker(self._job, self.say)
             for task in tasks:
                 handle(worker.run(task))
         finally:
@@ -77,8 +79,10 @@ class LocalEngine:
 class _Pool:
     """Deals tasks to processes and results to the handler; replaces processes that die."""
 
-    def __init__(self, processes: list[_Process], tasks: Iterator[Task], handle: Handler, seconds: int = 0) -> None:
-        self._processes, self._tasks, self._handle, self._seconds = processes, tasks, handle, seconds
+    def __init__(
+        self, processes: list[_Process], tasks: Iterator[Task], handle: Handler, seconds: int, say: Say
+    ) -> None:
+        self._processes, self._tasks, self._handle, self._seconds, self._say = processes, tasks, handle, seconds, say
         self._again: deque[Task] = deque()
         self._deaths = 0
 
@@ -94,6 +98,9 @@ class _Pool:
                     self._bury(process)
                 else:
                     self._deaths = 0
+                    if isinstance(result, str):
+                        self._say(result)
+                        continue
                     self._handle(result)
                 self._feed(process)
 
@@ -164,11 +171,13 @@ class _Process:
         self.held.append(task)
         self._send(task)
 
-    def take(self) -> tuple[Entry, ...]:
-        """The result of the oldest task; errors that end the run are raised here as they were there."""
+    def take(self) -> tuple[Entry, ...] | str:
+        """The result of the oldest task, or how far it is; errors that end the run are raised as they were there."""
         result = self.connection.recv()
         if isinstance(result, BaseException):
             raise result
+        if isinstance(result, str):
+            return result
         self.held.popleft()
         entries: tuple[Entry, ...] = result
         return entries

@@ -1,0 +1,101 @@
+"""Methods on faces along the frames of a video: what is seen in a frame, and the faces of tracks changed in it.
+
+Only the surroundings of a face are worked on: a frame is large, and there are many.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from veilkit.experts.base import PointOrder
+from veilkit.media.tracks import Box, Seen
+from veilkit.media.writing import to_pixels
+from veilkit.methods.faces.pasting import hidden
+from veilkit.rng import Randomness
+
+if TYPE_CHECKING:
+    from veilkit.methods.faces.method import FaceMethod
+
+_AROUND = 1.5  # of a face's longer side, beyond each edge: more than any aligned crop takes in
+_HIDDEN_AROUND = 0.2
+
+
+def seen_in(method: FaceMethod[Any], pixels: NDArray[np.uint8], *, twice: bool) -> list[Seen]:
+    """What the method's finders see in a frame (H, W, 3); twice: whether the second one looks as well."""
+    faces, missed = method.look(as_tensor(pixels), twice=twice)
+    seen = [Seen(face.box, 2, None if face.points is None else face.points.numpy(), face.order) for face in faces]
+    return seen + [Seen(each.box, 0 if each.doubtful else 1) for each in missed]
+
+
+@torch.no_grad()
+def treated(
+    method: FaceMethod[Any],
+    pixels: NDArray[np.uint8],
+    tracks: Sequence[tuple[int, Seen]],
+    item: str,
+    *,
+    rng: Randomness,
+) -> tuple[NDArray[np.uint8], dict[int, str]]:
+    """A frame (H, W, 3) with the face of each track changed or hidden, and what became of each.
+
+    item: the video's name; a track has one identity in all frames. Faces are changed the largest first; hiding comes
+    last, so that no crop brings back a neighbour's face.
+    """
+    from veilkit.methods.faces.method import DOUBTFUL, FoundFace, area
+
+    result, outcomes, to_hide = pixels.copy(), dict[int, str](), []
+    for number, seen in sorted(tracks, key=lambda each: (-area(each[1].box), each[0])):
+        part = _region(result, seen.box, _AROUND)
+        if not part.size:
+            continue
+        if seen.certainty < 2:
+            to_hide.append(seen.box)
+            outcomes[number] = DOUBTFUL if seen.certainty == 0 else "hidden"
+            continue
+        points = None if seen.points is None else torch.from_numpy(seen.points)
+        left, top = _corner(result, seen.box, _AROUND)
+        face = FoundFace(
+            _moved(seen.box, -left, -top),
+            None if points is None else points - points.new_tensor([left, top]),
+            cast(PointOrder, seen.order), number, f"{item}\0track {number}",
+        )  # fmt: skip
+        changed = method.change(as_tensor(part), face, item, rng=rng)
+        if changed.picture is None:
+            to_hide.append(seen.box)
+            outcomes[number] = "hidden"
+        else:
+            part[:] = to_pixels(changed.picture)
+            outcomes[number] = "changed"
+    for box in to_hide:
+        part = _region(result, box, _HIDDEN_AROUND)
+        left, top = _corner(result, box, _HIDDEN_AROUND)
+        part[:] = to_pixels(hidden(as_tensor(part), _moved(box, -left, -top), method.config.hide))
+    return result, outcomes
+
+
+def as_tensor(pixels: NDArray[np.uint8]) -> Tensor:
+    """A frame (H, W, 3), or a part of one, as float32 (3, H, W) in [0, 1]."""
+    return torch.from_numpy(np.ascontiguousarray(pixels)).permute(2, 0, 1).contiguous().float().div_(255)
+
+
+def _region(pixels: NDArray[np.uint8], box: Box, around: float) -> NDArray[np.uint8]:
+    """The part of a frame around a box: a view of it."""
+    left, top = _corner(pixels, box, around)
+    margin = around * max(box[2] - box[0], box[3] - box[1])
+    return pixels[top : max(0, math.ceil(box[3] + margin)), left : max(0, math.ceil(box[2] + margin))]
+
+
+def _corner(pixels: NDArray[np.uint8], box: Box, around: float) -> tuple[int, int]:
+    margin = around * max(box[2] - box[0], box[3] - box[1])
+    return max(0, math.floor(box[0] - margin)), max(0, math.floor(box[1] - margin))
+
+
+def _moved(box: Box, x: float, y: float) -> Box:
+    return box[0] + x, box[1] + y, box[2] + x, box[3] + y
