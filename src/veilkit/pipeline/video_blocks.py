@@ -54,6 +54,10 @@ HIDDEN_TRACKS = "a face in a video that could not be changed, or that only the s
 DOUBTFUL_TRACKS = "a region of a video that may be a face: hidden"
 
 
+def silent(_: str) -> None:
+    """Say nothing."""
+
+
 @dataclass(slots=True)
 class VideoBlocks:
     """One video at work."""

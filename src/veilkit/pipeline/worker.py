@@ -28,7 +28,7 @@ from veilkit.pipeline.names import PAGES
 from veilkit.pipeline.sealing.files import SEALED_SUFFIX
 from veilkit.pipeline.sealing.folder import SealedFolder
 from veilkit.pipeline.video import VideoWorker
-from veilkit.pipeline.video_blocks import Say
+from veilkit.pipeline.video_blocks import Say, silent
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch, PictureReport, Release
 
@@ -81,7 +81,7 @@ def item_name(source: str, source_sha256: str) -> str:
 class Worker:
     """Does the tasks of one job in this process. say: is told how far long work has come."""
 
-    def __init__(self, job: Job, say: Say = lambda _: None) -> None:
+    def __init__(self, job: Job, say: Say = silent) -> None:
         self.job = job
         self._rng = bind(job.randomness, job.method)
         self._videos = VideoWorker(job, self._rng, say)

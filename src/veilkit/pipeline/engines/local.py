@@ -22,7 +22,7 @@ from veilkit.errors import WorkerError
 from veilkit.pipeline.engines.bounds import OUT_OF_TIME
 from veilkit.pipeline.engines.forkserver import ForkServer, take
 from veilkit.pipeline.ledger import Entry
-from veilkit.pipeline.video_blocks import Say
+from veilkit.pipeline.video_blocks import Say, silent
 from veilkit.pipeline.worker import Job, Task, Worker, refused_entry
 
 Handler: TypeAlias = Callable[[tuple[Entry, ...]], None]
@@ -37,7 +37,7 @@ class LocalEngine:
     def __init__(self, job: Job, workers: int) -> None:
         self._job, self._workers = job, workers
         self._processes: list[_Process] = []
-        self.say: Say = lambda _: None
+        self.say: Say = silent
 
     def __enter__(self) -> Self:
         if self._workers:
@@ -80,7 +80,12 @@ class _Pool:
     """Deals tasks to processes and results to the handler; replaces processes that die."""
 
     def __init__(
-        self, processes: list[_Process], tasks: Iterator[Task], handle: Handler, seconds: int, say: Say
+        self,
+        processes: list[_Process],
+        tasks: Iterator[Task],
+        handle: Handler,
+        seconds: int = 0,
+        say: Say = lambda _: None,
     ) -> None:
         self._processes, self._tasks, self._handle, self._seconds, self._say = processes, tasks, handle, seconds, say
         self._again: deque[Task] = deque()
