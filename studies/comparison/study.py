@@ -11,9 +11,8 @@ from typing import Any
 from studies.comparison.matrix import ComparisonRows, Judges
 from studies.comparison.models import Models
 from studies.comparison.plan import ENTRIES, FACES, PEOPLE, ComparisonConfig, Starts
-from studies.comparison.purposes import purposes_table
 from studies.comparison.rows import missing_row
-from studies.comparison.tables import about, remarks, table
+from studies.comparison.tables import about, purposes_table, remarks, table
 from studies.shared.recognisers import JUDGE, JUDGE_NORMALISATION, JUDGE_SIZE, JUDGE_SOURCE, judge_file
 from studies.shared.study import FACES as LFW
 from studies.shared.study import Cells, ClaimRow, Input, Run, Study

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from studies.disguise.figures import draw_recognition
-from studies.disguise.guarantee import guarantees
 from studies.disguise.landmarks import POINTS, landmark_error, ratio, trained_on
 from studies.disguise.plan import CONTROLS, ORIGINAL, STRANGER, rows_of
-from studies.disguise.releases import DisguiseReleases
-from studies.disguise.tables import name_of
+from studies.disguise.releases import DisguiseReleases, guarantees
+from studies.disguise.tables import draw_recognition, name_of
 from studies.disguise.utility import (
     KINDS,
     kept,

@@ -9,8 +9,7 @@ from benchmarks.claims import reaches
 from studies.disguise.plan import CONTROLS, JUDGE, ORIGINAL, RATES, DisguiseStudyConfig, rows_of
 from studies.disguise.tables import by_release, name_of
 from studies.disguise.utility import BETTER_HIGH, KINDS
-from studies.shared.claim_rows import claim_row, percents
-from studies.shared.tables import with_interval
+from studies.shared.tables import claim_row, percents, with_interval
 
 _LEAST = "lower end of its interval"
 # Claims of an order, and how the pairs begin that each is of.

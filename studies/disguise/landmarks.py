@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from studies.disguise.face_utility import landmark_errors
+from studies.disguise.utility import landmark_errors
 from studies.shared.attacks import rounded
 from veilkit.attacks.intervals import mean_score
 from veilkit.attacks.people_split import pixels

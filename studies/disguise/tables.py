@@ -1,12 +1,16 @@
-"""The tables of Disguise's study as Markdown, from its cells."""
+"""The tables and figures of Disguise's study, from its cells."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from studies.disguise.plan import ALONE, JUDGE, ORIGINAL, RATES, STRANGER, DisguiseStudyConfig, rows_of
+from studies.disguise.plan import ALONE, CONTROLS, JUDGE, ORIGINAL, RATES, STRANGER, DisguiseStudyConfig, rows_of
 from studies.disguise.utility import KINDS
+from studies.disguise.verification import EDGES
+from studies.shared.figures import plot
+from studies.shared.study import Cells
 from studies.shared.tables import Row, attacks_table, markdown, percent, remark, with_interval
 
 NAMES = {
@@ -238,3 +242,25 @@ def by_release(
     ending = "" if judge is None else f"/{judge}"
     names = {release: f"{kind}/{release}{ending}" for release in releases}
     return {release: cells[name] for release, name in names.items() if name in cells}
+
+
+_ROC_TICKS = (1e-4, 1e-3, 1e-2, 1e-1)
+_DISTANCE_TICKS = (0.0, 0.5, 1.0, 1.5, 2.0)
+
+
+def draw_recognition(folder: Path, judge: str, found: Cells) -> None:
+    """ROC and distances by a judge (the paper's Figure 7). found: the cells of recognition, by release."""
+    curves = {name_of(name): [(rate, value, "") for rate, value in cell["ROC"]] for name, cell in found.items()}
+    plot(
+        folder / f"roc-{judge}.svg", f"ROC by {judge} (paper: Figure 7)", curves, across="FPR", up="TPR",
+        logarithmic=True, ticks=_ROC_TICKS, dots=False,
+    )  # fmt: skip
+    middles = ((EDGES[:-1] + EDGES[1:]) / 2).tolist()
+    shares = dict(list(found[ORIGINAL]["distances"].items())[:2])
+    for name in (*CONTROLS[:1], "opp", "mlp", "ved"):
+        shares[f"original and {name_of(name)}"] = found[name]["distances"]["original and protected"]
+    series = {name: [(x, y, "") for x, y in zip(middles, each, strict=True)] for name, each in shares.items()}
+    plot(
+        folder / f"distances-{judge}.svg", f"Distances by {judge} (paper: Figure 7)", series,
+        across="Euclidean distance of unit vectors", up="share of pairs", ticks=_DISTANCE_TICKS, dots=False,
+    )  # fmt: skip

@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 
 from studies.fro.attacks import attack_synthetic
-from studies.fro.clusters import clustering
-from studies.fro.figures import draw_plane
+from studies.fro.clusters import clustering, draw_plane
 from studies.fro.plan import CLUSTERED, RIVALS, FroStudyConfig
 from studies.fro.shadows import shadow_attack, shadow_parts
 from studies.fro.splits import chosen, copied_by_person, hold_back, thinned

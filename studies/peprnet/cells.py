@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from studies.peprnet.data import Codes, KeptFeatures, TestPart, Vectors, embedded
-from studies.peprnet.feature_membership import feature_membership
+from studies.peprnet.feature_attacks import feature_membership
 from studies.peprnet.figures import draw_figures
 from studies.peprnet.measures import (
     averaging,

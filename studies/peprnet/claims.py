@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from studies.peprnet.plan import ALTERNATING, BASELINE, STAGE1, STRONG, PeprStudyConfig
-from studies.shared.claim_rows import claim_row, invalid_reasons, named_cells, percents
+from studies.shared.tables import claim_row, invalid_reasons, named_cells, percents
 from veilkit.attacks.identify import CLASSIFIERS
 
 FORMS = {STAGE1: "the paper's form", ALTERNATING: "the alternating form", STRONG: "the alternating form at weight 1"}

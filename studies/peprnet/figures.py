@@ -8,10 +8,9 @@ from pathlib import Path
 from studies.peprnet.plan import CURVE, PAPERS_NOISE, PLANE, TRADE, PeprStudyConfig
 from studies.peprnet.tables import NAMES, curve_cells, noise_cells
 from studies.privacyreid.feature_distribution import draw_distributions
-from studies.shared.claim_rows import named_cells
 from studies.shared.figures import Point, plot
 from studies.shared.study import Cells
-from studies.shared.tables import Row
+from studies.shared.tables import Row, named_cells
 from veilkit.attacks.identify import ACCURACY, CENTROID, NEIGHBOUR, SOFTMAX
 from veilkit.methods.peprnet.feature_noise import NoiseKind
 

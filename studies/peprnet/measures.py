@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from studies.peprnet.data import TestPart, Vectors
-from studies.peprnet.feature_averaging import COUNTS, averaged_releases
+from studies.peprnet.feature_attacks import COUNTS, averaged_releases
 from studies.peprnet.plan import PeprStudyConfig
 from studies.privacyreid.feature_distribution import distribution
 from studies.shared.attacks import described, difference

@@ -18,8 +18,7 @@ from studies.peprnet.plan import (
     PeprStudyConfig,
     scale,
 )
-from studies.shared.claim_rows import named_cells
-from studies.shared.tables import Row, markdown, percent, remark, with_interval
+from studies.shared.tables import Row, markdown, named_cells, percent, remark, with_interval
 from veilkit.attacks.identify import ACCURACY, CLASSIFIERS
 from veilkit.methods.peprnet.feature_noise import NoiseKind
 

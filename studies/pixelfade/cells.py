@@ -10,7 +10,6 @@ from typing import Any
 
 from studies.controls.sizes import likeness_by_size
 from studies.pixelfade.attacks import outline, stronger
-from studies.pixelfade.figures import draw_figures
 from studies.pixelfade.plan import (
     FLOOR,
     OURS,
@@ -22,6 +21,7 @@ from studies.pixelfade.plan import (
     expert_name,
     grid_variants,
 )
+from studies.pixelfade.tables import draw_figures
 from studies.shared.attacks import paired, recovery
 from studies.shared.cells import Cell, CellStore
 from studies.shared.figures import sheet

@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.claims import reaches
 from studies.pixelfade.plan import AVIH, FLOOR, ORDER, OURS, PixelFadeStudyConfig, people
 from studies.pixelfade.tables import cells_of
-from studies.shared.claim_rows import invalid_reasons, named_cells
+from studies.shared.tables import invalid_reasons, named_cells
 
 LOST = {
     "pixelfade-pp": ("protected-protected", "protected queries in a protected gallery", 6),

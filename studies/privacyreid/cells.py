@@ -12,7 +12,6 @@ import numpy as np
 from torch import Tensor
 
 from studies.privacyreid.feature_distribution import distribution
-from studies.privacyreid.figures import draw_figures
 from studies.privacyreid.plan import (
     BASE,
     LEARNED,
@@ -22,6 +21,7 @@ from studies.privacyreid.plan import (
     WITHOUT,
     PrivacyReidStudyConfig,
 )
+from studies.privacyreid.tables import draw_figures
 from studies.privacyreid.training import Trainings
 from studies.shared.attacks import described, paired, recovery, rounded
 from studies.shared.cells import Cell, CellStore

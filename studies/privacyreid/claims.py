@@ -7,8 +7,7 @@ from typing import Any
 
 from studies.privacyreid.plan import BASE, KIND, WITH, PrivacyReidStudyConfig
 from studies.privacyreid.tables import attack_cells, cells_by_stage
-from studies.shared.claim_rows import claim_row, invalid_reasons, percents
-from studies.shared.tables import with_interval
+from studies.shared.tables import claim_row, invalid_reasons, percents, with_interval
 
 SETTING = "protected-protected"
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from studies.privacyreid.feature_distribution import draw_distributions
 from studies.privacyreid.plan import (
     BASE,
     KIND,
@@ -16,12 +18,24 @@ from studies.privacyreid.plan import (
     PrivacyReidStudyConfig,
     scale,
 )
-from studies.shared.claim_rows import invalid_reasons
 from studies.shared.measures import SETTINGS
-from studies.shared.tables import Row, attacks_table, differences, markdown, pair, percent, remark, with_interval
+from studies.shared.tables import (
+    Row,
+    attacks_table,
+    differences,
+    invalid_reasons,
+    markdown,
+    pair,
+    percent,
+    remark,
+    with_interval,
+)
 from veilkit.attacks.learned.recovery import Recovery
 from veilkit.attacks.own_original import OwnOriginal
 from veilkit.attacks.stolen_decoder import StolenDecoder
+from veilkit.media.writing import write_atomically
+from veilkit.methods.privacyreid.config import Kind
+from veilkit.methods.privacyreid.supervision import decision_figure
 
 NAMES = {
     BASE: "base (desensitised)", WITHOUT: "ours, without upgradation", WITH: "ours, with upgradation",
@@ -240,3 +254,15 @@ def attack_cells(cells: Mapping[str, Any], stage: str, config: PrivacyReidStudyC
     """The attacks on the release of a stage, by their names."""
     names = {name: f"attack/{KIND}/{stage}/{name}" for name in config.attacks}
     return {name: cells[cell] for name, cell in names.items() if cell in cells}
+
+
+def draw_figures(
+    folder: Path, kind: Kind, checks: Mapping[str, Any], features: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """The checks of each training by stage, and Figure 9, a to d, of the features of each recogniser."""
+    for stage, decisions in checks.items():
+        write_atomically(folder / f"checks-{kind}-{stage}.svg", decision_figure(decisions).encode(), folder)
+    panels = {
+        f"({letter}) {NAMES[name]}": cell for letter, (name, cell) in zip("abcd", features.items(), strict=True)
+    }
+    draw_distributions(folder / f"figure-9-{kind}.svg", f"Features, {kind} (paper: Figure 9)", panels)

@@ -6,20 +6,40 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from studies.shared.registry import STUDIES, load_study
-from veilkit.errors import UsageError, VeilkitError
+from veilkit.errors import UnknownNameError, UsageError, VeilkitError
+from veilkit.lookup import unknown_name
 
 if TYPE_CHECKING:
     from studies.shared.study import Study
 
+# Name: its package below `studies`, and what it measures.
+STUDIES = {
+    "comparison": ("comparison", "every method on the same people, under the same attackers"),
+    "controls": ("controls", "blur, pixelation, noise, masks, mix-up and PRO on the whole test part"),
+    "disguise": ("disguise", "who is recognised in swapped faces, inversion, utility, landmark networks, guarantees"),
+    "fro": ("fro", "pool and students of FRO, PRO, mix-up and noise, attacks on the release, clusters, data scale"),
+    "fro-faces": ("fro_faces", "verification on LFW by FRO's pool and students"),
+    "pepr": ("peprnet", "encoders with and without De-ID and adversaries, noise on their features, attacks on them"),
+    "pixelfade": ("pixelfade", "PixelFade, AVIH and controls: four settings, recovery, outlines, ablations"),
+    "privacyreid": ("privacyreid", "base, without and with upgradation trained and compared, recovery, attacks"),
+}
 DATA = "VEILKIT_DATA"
 _ABOUT = """A study computes a paper's tables in small. Each figure is a cell, a file of the working folder, and a
 study that was stopped goes on when the same command is given again. A run under the published settings writes the
 study's results.json, the tables of its README and its rows of claims; any other run writes its report only. The
 working folder shows people: keep it to yourself."""
+
+
+def load_study(name: str) -> Study[Any]:
+    """A study by its name; raises UnknownNameError where there is none of that name."""
+    if name not in STUDIES:
+        raise UnknownNameError(unknown_name("study", name, STUDIES))
+    study: Study[Any] = import_module(f"studies.{STUDIES[name][0]}.study").STUDY
+    return study
 
 
 def main(words: Sequence[str] | None = None) -> int:

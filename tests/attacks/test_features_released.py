@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from studies.peprnet.feature_averaging import averaged_releases
-from studies.peprnet.feature_membership import feature_membership, togetherness
+from studies.peprnet.feature_attacks import averaged_releases, feature_membership, togetherness
 from veilkit.errors import ConfigError, DataError
 from veilkit.rng import Randomness
 

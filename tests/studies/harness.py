@@ -23,12 +23,12 @@ from studies.controls.plan import ControlsConfig
 from studies.disguise.plan import DisguiseStudyConfig
 from studies.fro.plan import FroStudyConfig
 from studies.fro.shadows import ShadowStudyConfig
-from studies.fro_faces.plan import FaceStudyConfig
+from studies.fro_faces.cells import FaceStudyConfig
 from studies.peprnet.plan import BASELINE, STAGE1, WIDE, PeprStudyConfig
 from studies.pixelfade.plan import OURS, PixelFadeStudyConfig
 from studies.privacyreid.plan import PrivacyReidStudyConfig
 from studies.shared.publishing import write_report
-from studies.shared.registry import load_study
+from studies.shared.runner import load_study
 from studies.shared.study import FACES, PEOPLE, Computation, Run, Study
 from tests.audit.folders import person
 from tests.conftest import random_picture

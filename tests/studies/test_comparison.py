@@ -17,10 +17,9 @@ from studies.comparison.faces import aligned_folder, chosen_faces
 from studies.comparison.matrix import SPEC, Judges
 from studies.comparison.models import DEFAULTS, Models
 from studies.comparison.plan import ENTRIES, FACES, PEOPLE
-from studies.comparison.purposes import PURPOSES, purposes_table
-from studies.comparison.tables import about, remarks, table
-from studies.shared.registry import load_study
+from studies.comparison.tables import PURPOSES, about, purposes_table, remarks, table
 from studies.shared.results import Results
+from studies.shared.runner import load_study
 from tests.methods.anonymisers import tiny_model_file
 from tests.methods.disguises import tiny_disguise_file
 from tests.methods.experts import tiny_expert_file

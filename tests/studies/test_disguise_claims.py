@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks import claims
 from studies.disguise.plan import JUDGE, rows_of
-from studies.shared.registry import load_study
+from studies.shared.runner import load_study
 
 STUDY = load_study("disguise")
 CONFIG = STUDY.published

@@ -7,7 +7,7 @@ import sys
 import pytest
 import torch
 
-from studies.peprnet.dpsgd import DpSgdConfig, train_dpsgd
+from studies.peprnet.rivals import DpSgdConfig, train_dpsgd
 from veilkit.errors import ConfigError
 from veilkit.networks.reid import ReidNetwork, ReidNetworkConfig
 

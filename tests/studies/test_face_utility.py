@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from studies.disguise.face_utility import expression_agreement, gaze_errors, landmark_errors
+from studies.disguise.utility import expression_agreement, gaze_errors, landmark_errors
 from veilkit.errors import DataError
 
 

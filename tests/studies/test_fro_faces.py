@@ -10,8 +10,7 @@ import pytest
 import torch
 from PIL import Image
 
-from studies.shared.face_data import middle, read_middles, same_class_pairs, split_people, write_middles
-from studies.shared.face_verification import verify
+from studies.shared.face_data import middle, read_middles, same_class_pairs, split_people, verify, write_middles
 from tests.conftest import random_picture
 from tests.studies.harness import Done, random_faces
 from veilkit.datasets.lfw import Lfw, load_lfw

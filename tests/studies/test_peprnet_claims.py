@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks import claims
 from studies.peprnet.claims import FORMS
-from studies.shared.registry import load_study
+from studies.shared.runner import load_study
 
 STUDY = load_study("pepr")
 CONFIG = STUDY.published

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks import claims
-from studies.shared.registry import load_study
+from studies.shared.runner import load_study
 
 STUDY = load_study("pixelfade")
 CONFIG = STUDY.published

@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 from benchmarks import claims
-from studies.shared.registry import load_study
+from studies.shared.runner import load_study
 
 STUDY = load_study("privacyreid")
 CONFIG = STUDY.published

@@ -16,9 +16,9 @@ from benchmarks import claims
 from studies.controls.study import ControlsStudy
 from studies.shared import publishing, runner
 from studies.shared.cells import read_cells, read_settings
-from studies.shared.pages import placed, render
-from studies.shared.registry import STUDIES
+from studies.shared.publishing import placed, render
 from studies.shared.results import Results, summary
+from studies.shared.runner import STUDIES
 from studies.shared.study import ROOT, by_kind
 from tests.studies.harness import TINY_STUDIES, Done
 from veilkit.errors import DataError, DestinationError, UnknownNameError, UsageError

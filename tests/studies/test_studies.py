@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from benchmarks import claims
-from studies.shared.pages import placed
-from studies.shared.publishing import claim_rows, claims_table, command, tables_of
-from studies.shared.registry import STUDIES, load_study
+from studies.shared.publishing import claim_rows, claims_table, command, placed, tables_of
 from studies.shared.results import LONGEST, Results
+from studies.shared.runner import STUDIES, load_study
 from studies.shared.study import ROOT
 from tests.studies.harness import TINY_STUDIES, Done
 from veilkit.errors import ConfigError, DataError, UnknownNameError, UsageError

@@ -1,22 +1,43 @@
-"""Membership by features: was this person among those the encoder was trained on?
+"""Attacks on released features: averaging of several releases, and membership of people in the training set.
 
-Metric learning pulls a training person's pictures together. Who holds the encoder and some pictures of a person can
-look how close together these are (L3); of strangers they are less so.
+A ledger prevents the first, since it gives a record the same vector again: without one, independent noise falls by
+the root of the number of releases, and the privacy loss adds up. As for the second, metric learning pulls a training
+person's pictures together: who holds the encoder and some pictures of a person can look how close together these are
+(L3); of strangers they are less so.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from veilkit.attacks.membership_scores import Judged, membership_scores
 from veilkit.attacks.synthetic_release.neighbours import matched_people
-from veilkit.errors import DataError
+from veilkit.errors import ConfigError, DataError
 from veilkit.metrics.inputs import l2_normalised
 from veilkit.rng import Randomness
 from veilkit.types import Score
 
 Vectors = NDArray[np.float32]
+COUNTS = (1, 4, 16, 64)
+
+
+def averaged_releases(release: Callable[[], Vectors], counts: Sequence[int] = COUNTS) -> dict[int, Vectors]:
+    """The mean (N, D) of the first so many releases, for each count; `release` is called as often as the largest."""
+    if not counts or min(counts) < 1 or list(counts) != sorted(set(counts)):
+        raise ConfigError(f"counts must be positive and rise, but got {tuple(counts)}")
+    found: dict[int, Vectors] = {}
+    total: NDArray[np.float64] | None = None
+    for made in range(1, max(counts) + 1):
+        vectors = release().astype(np.float64)
+        total = vectors if total is None else total + vectors
+        if made in counts:
+            found[made] = (total / made).astype(np.float32)
+    return found
+
+
 Codes = NDArray[np.int64]
 
 
