@@ -1,3 +1,5 @@
+"""Inversion of features: decoders, matching, and released features."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -17,7 +19,9 @@ from tests.attacks.learners import (
 )
 from veilkit.attacks import Budget, Pairs, run_gated
 from veilkit.attacks.features.decoding import (
+    DecoderConfig,
     DecodingConfig,
+    FeatureDecoder,
     MatchingConfig,
     match_features,
     total_variation,
@@ -27,6 +31,21 @@ from veilkit.attacks.features.inversion import FeatureMatching, FeatureReconstru
 from veilkit.attacks.pictures import HeldPictures
 from veilkit.errors import ConfigError, DataError
 from veilkit.experts import load_expert
+
+
+@pytest.mark.parametrize("size", [(16, 8), (13, 7)])
+def test_features_become_images_of_the_size(size: tuple[int, int]) -> None:
+    answer = FeatureDecoder(DecoderConfig(5, size, 4, 2)).eval()(torch.randn(3, 5))
+    assert answer.shape == (3, 3, *size)
+    assert 0 < answer.min() <= answer.max() < 1
+
+
+def test_other_features_give_another_image() -> None:
+    network = FeatureDecoder(DecoderConfig(5, (8, 8), 4, 2)).eval()
+    one, other = network(torch.tensor([[0.0] * 5, [1.0] * 5]))
+    assert not torch.allclose(one, other)
+    with pytest.raises(ConfigError, match="positive"):
+        DecoderConfig(0, (8, 8))
 
 
 def test_a_linear_map_that_keeps_everything_is_inverted() -> None:
