@@ -221,8 +221,6 @@ class ReasonCode(StrEnum):
     NO_PAIRS = "no pairs"
     NO_IDENTITIES = "no identities"
     NO_EXPERT = "no expert"
-    NO_ORACLE = "no oracle"
-    NO_PUBLIC = "no public pictures"
     NO_BUDGET = "no budget"
     NO_PROTECTOR = "no protector"
     NO_AUTHORISED = "no authorised expert"

@@ -211,7 +211,7 @@ class DisguiseCells(DisguiseReleases):
     def _inverted_rates(self, release: str, judge: str) -> PairRates:
         """TPR of guessed embeddings, with the draws; the training is found again."""
         target = self._target(release, judge)
-        division = divide(target, None, None)
+        division = divide(target)
         victims = division.victims
         answers = EmbeddingInversion().inverter(target, division).invert(victims.protected_features())
         assert victims.originals is not None

@@ -227,7 +227,7 @@ class PeprCells:
         rows: dict[str, torch.Tensor] = {}
         for name in self.config.decoded:
             target = self._target(name)
-            division = divide(target, None, None)
+            division = divide(target)
             public = pixels(division.public.originals, division.size)
             made = self._decoder().invert(target, division, public, mean_of(public, division.size))
             chosen = np.unique(np.linspace(0, len(made.answers) - 1, count).astype(np.int64))

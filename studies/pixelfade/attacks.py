@@ -47,7 +47,7 @@ def outline(target: AttackTarget, config: SilhouetteConfig, *, gated: bool = Tru
     evidence = run_gated(lambda: Silhouette(config), target) if gated else Silhouette(config).run(target)
     if not evidence.applicable:
         return described(evidence)
-    division = divide(target, None, None)
+    division = divide(target)
     public, victims = division.public, division.victims
     assert target.budget is not None
     assert public.masks is not None

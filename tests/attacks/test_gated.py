@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from tests.attacks.targets import Blind, noise, originals, target
-from veilkit.attacks import Attack, AttackTarget, Need, run_gated
+from veilkit.attacks import Attack, AttackTarget, Masks, Need, run_gated
 from veilkit.attacks.gated import reaches_clean_bound, scores_chance, trial_pictures
 from veilkit.attacks.learned.learning import loss_levelled
 from veilkit.attacks.own_original import OwnOriginal
 from veilkit.attacks.person_search import Linkage, StockRecogniser
-from veilkit.attacks.pictures import HeldPictures, Pictures
+from veilkit.attacks.pictures import HeldPictures
 from veilkit.attacks.recovered import beats_mean_image
 from veilkit.types import Evidence, Level, Role, Score
 
@@ -130,32 +130,29 @@ def test_an_attack_that_misses_what_is_there_is_invalid() -> None:
 
 
 class Learner(Leaking):
-    """Notes what it was given to learn from."""
+    """Notes how many were made: whoever learned from one release must not attack the next."""
 
-    name, needs = "learner", frozenset({Need.ORACLE, Need.PUBLIC, Need.PAIRS})
-    seen: list[torch.Tensor] = []  # noqa: RUF012
+    name, needs = "learner", frozenset({Need.PROTECTOR, Need.MASKS, Need.PAIRS})
+    runs: list[Learner] = []  # noqa: RUF012
 
-    def fit(self, oracle, public: Pictures | None):
-        assert public is not None
-        self.seen.append(oracle(public.load(0)[None]))
-        return self
+    def run(self, target: AttackTarget) -> Evidence:
+        self.runs.append(self)
+        return super().run(target)
 
 
-def test_trained_attackers_learn_afresh_for_each_gate() -> None:
-    public = originals()
-    Learner.seen.clear()
-    run_gated(Learner, target(), oracle=lambda images: 1 - images, public=public)
-    attack, identity, noisy = Learner.seen
-    assert torch.equal(attack, 1 - public.load(0)[None])
-    assert torch.equal(identity, public.load(0)[None])
-    assert not torch.equal(noisy, identity)
+def test_attackers_learn_afresh_for_each_gate() -> None:
+    Learner.runs.clear()
+    run_gated(
+        Learner, target(protector=lambda images, draw: images, masks=Masks(np.ones((36, 8, 8), dtype=bool), "all"))
+    )
+    assert len({id(attack) for attack in Learner.runs}) == len(Learner.runs) == 3
 
 
 def test_without_what_it_needs_an_attack_is_listed_with_the_reason() -> None:
     evidence = run_gated(Learner, target())
     assert not evidence.applicable
-    assert "cannot be run" in evidence.why_missing
-    assert "no public pictures" in evidence.why_missing
+    assert "under other keys" in evidence.why_missing
+    assert "where the people stand" in evidence.why_missing
     assert run_gated(Linkage, target(search=None)).why_missing.startswith("people cannot")
 
 

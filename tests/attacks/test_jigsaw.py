@@ -16,7 +16,7 @@ from veilkit.attacks.jigsaw.assembly import Puzzle, assemble
 from veilkit.attacks.jigsaw.attack import NO_GRID, Jigsaw, chance_of_neighbours
 from veilkit.attacks.jigsaw.grid import Grid, Seams, find_grid
 from veilkit.attacks.jigsaw.groups import Links, groups_of_pictures
-from veilkit.attacks.jigsaw.same_source import Lessons, describe, public_images
+from veilkit.attacks.jigsaw.same_source import Lessons, describe, generated_people
 from veilkit.attacks.jigsaw.truth import Truth
 from veilkit.attacks.pictures import HeldPictures, NoisePictures
 from veilkit.attacks.unmix.attack import Unmix
@@ -40,7 +40,7 @@ def attacked(places: str) -> Evidence:
 
 @cache
 def lessons() -> Lessons:
-    return Lessons.learn(public_images(None, (96, 48), 24)[0], GRID)
+    return Lessons.learn(generated_people((96, 48), 24), GRID)
 
 
 @pytest.mark.parametrize("places", ["shuffled", "kept"])

@@ -18,7 +18,7 @@ def stack(pictures) -> torch.Tensor:
 
 
 def test_who_teaches_is_never_attacked() -> None:
-    division = divide(learned_target(1 - drawn()[0]), None, None)
+    division = divide(learned_target(1 - drawn()[0]))
     assert not np.intersect1d(division.public.people, division.victims.people).size
     assert len(division.public) + len(division.victims.originals) == 48
     assert torch.equal(stack(division.public.protected), 1 - stack(division.public.originals))
@@ -29,33 +29,24 @@ def test_who_teaches_is_never_attacked() -> None:
 def test_pairs_of_others_teach_and_everybody_is_attacked() -> None:
     images, masks = drawn()
     pairs = Pairs(HeldPictures(images[:8]), HeldPictures(1 - images[:8]), 1000 + np.arange(8), Masks(masks[:8], "d"))
-    division = divide(learned_target(pairs=pairs), None, None)
-    assert len(division.victims.originals) == 48
+    division = divide(learned_target(pairs=pairs))
+    assert len(division.victims.originals) == len(victims_of(learned_target(pairs=pairs)).originals) == 48
+    assert not np.intersect1d(division.public.people, people()).size
     assert division.source == "pairs of other people"
     with pytest.raises(DataError, match="never scored"):
-        divide(learned_target(pairs=Pairs(pairs.originals, pairs.protected, np.arange(8))), None, None)
+        divide(learned_target(pairs=Pairs(pairs.originals, pairs.protected, np.arange(8))))
     with pytest.raises(DataError, match="as many"):
         Pairs(pairs.originals, pairs.protected, np.arange(7))
 
 
-def test_the_protection_is_run_on_public_pictures() -> None:
-    public = HeldPictures(drawn()[0][:10])
-    division = divide(learned_target(), lambda images: 1 - images, public)
-    assert torch.equal(stack(division.public.protected), 1 - drawn()[0][:10])
-    assert len(division.victims.originals) == len(victims_of(learned_target(), True).originals) == 48
-    assert not np.intersect1d(division.public.people, people()).size
-
-
 def test_too_few_people_are_said() -> None:
     few = learned_target().only(np.arange(12))
-    assert "there are 3 people, and to attack 3; at least 4 of each are needed" in str(
-        divide(few, None, None).missing[0]
-    )
-    assert "there are 0 people" in str(divide(learned_target(people=None), None, None).missing[0])
+    assert "there are 3 people, and to attack 3; at least 4 of each are needed" in str(divide(few).missing[0])
+    assert "there are 0 people" in str(divide(learned_target(people=None)).missing[0])
 
 
 def test_the_budget_bounds_both_sides_by_whole_people() -> None:
-    division = divide(learned_target(budget=Budget(pictures=9)), None, None)
+    division = divide(learned_target(budget=Budget(pictures=9)))
     for codes in (division.public.people, division.victims.people):
         assert np.unique(codes, return_counts=True)[1].tolist() == [2] * 5
     codes = np.array([3, 1, 1, 2, 3, 3])

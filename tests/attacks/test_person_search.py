@@ -45,12 +45,12 @@ def test_the_mean_of_black_and_white_is_grey() -> None:
     assert value(evidence, "PSNR") == pytest.approx(10 * torch.log10(torch.tensor(4.0)).item(), abs=1e-4)
 
 
-def test_the_mean_of_public_pictures_comes_first() -> None:
-    public = HeldPictures(torch.full((2, 3, 16, 16), 0.25))
+def test_the_mean_is_resized_to_each_original() -> None:
     pictures = HeldPictures([torch.zeros(3, 12, 12), torch.zeros(3, 14, 12)])
-    evidence = MeanImage().fit(None, public).run(target(pictures, originals=pictures, people=None))
+    grey = HeldPictures(torch.full((2, 3, 16, 16), 0.25))
+    evidence = MeanImage().run(target(grey, originals=pictures, people=None))
     assert value(evidence, "PSNR") == pytest.approx(12.0412, abs=1e-3)  # -10 log10(0.25 ** 2)
-    assert evidence.details["mean of"] == "public pictures"
+    assert evidence.details["mean of"] == "the protected pictures"
 
 
 def test_pictures_too_small_for_ssim_still_have_a_psnr() -> None:

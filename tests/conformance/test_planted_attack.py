@@ -96,7 +96,6 @@ def test_it_passes_its_gates_and_finds_nothing_in_noise() -> None:
     "check",
     [
         conformance.test_it_says_what_it_is,
-        conformance.test_fit_returns_the_attack,
         conformance.test_its_scores_have_role_direction_interval_and_note,
         conformance.test_the_same_target_gives_the_same_evidence,
         conformance.test_the_target_is_untouched,

@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import ClassVar, Literal, Self
 
 from veilkit.attacks.headline import Described
-from veilkit.attacks.pictures import Pictures
 from veilkit.attacks.target import AttackTarget as AttackTarget  # attacks take it from here, with all that they need
-from veilkit.attacks.target import Oracle as Oracle
 from veilkit.types import Evidence, Reason, ReasonCode
 
 
@@ -22,8 +20,6 @@ class Need(StrEnum):
     PAIRS = "pairs"
     IDENTITIES = "identities"
     EXPERT = "expert"
-    ORACLE = "oracle"
-    PUBLIC = "public"
     BUDGET = "budget"
     PROTECTOR = "protector"
     AUTHORISED = "authorised expert"
@@ -44,8 +40,6 @@ LACKING = {
         ReasonCode.NO_IDENTITIES, "people cannot be searched for with what is known of the pictures"
     ),
     Need.EXPERT: Reason(ReasonCode.NO_EXPERT, "there is no recogniser to attack with"),
-    Need.ORACLE: Reason(ReasonCode.NO_ORACLE, "the protection itself cannot be run on other pictures"),
-    Need.PUBLIC: Reason(ReasonCode.NO_PUBLIC, "there are no public pictures to learn from"),
     Need.BUDGET: Reason(ReasonCode.NO_BUDGET, _LEARNS),
     Need.PROTECTOR: Reason(ReasonCode.NO_PROTECTOR, "the protection cannot be run again under other keys"),
     Need.AUTHORISED: Reason(ReasonCode.NO_AUTHORISED, "the authorised recogniser is not at hand"),
@@ -60,7 +54,7 @@ LACKING = {
 }
 
 
-_FIELDS = {  # of a target that hold it; what an attacker learns from is given when it is fitted
+_FIELDS = {  # of a target that hold it
     Need.IMAGES: "protected",
     Need.FEATURES: "features",
     Need.PAIRS: "originals",
@@ -96,10 +90,6 @@ class Attack(Described):
         """What a result depends on where the attacker starts from weights; checked here. Nothing by default."""
         return {}
 
-    def fit(self, oracle: Oracle | None, public: Pictures | None) -> Self:
-        """Learn from the protection as a callable and from public pictures. L0 attackers learn nothing."""
-        return self
-
     def informed_by(self, evidence: Evidence) -> Self:
         """Take from the evidence on a release what the gates cannot show: a grid, a ratio. Nothing by default.
 
@@ -116,8 +106,6 @@ class Attack(Described):
         """What the headline must reach where nothing is protected; None for "surely more than chance"."""
         return None
 
-    def lacking(self, target: AttackTarget, oracle: Oracle | None, public: Pictures | None) -> tuple[Reason, ...]:
+    def lacking(self, target: AttackTarget) -> tuple[Reason, ...]:
         """Why the attack does not apply, or nothing."""
-        held = {need: getattr(target, field) for need, field in _FIELDS.items()}
-        held |= {Need.ORACLE: oracle, Need.PUBLIC: public}
-        return tuple(LACKING[need] for need in Need if need in self.needs and held[need] is None)
+        return tuple(LACKING[need] for need in Need if need in self.needs and getattr(target, _FIELDS[need]) is None)

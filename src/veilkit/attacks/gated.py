@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from veilkit.attacks.base import Attack
-from veilkit.attacks.pictures import Features, NoisePictures, Pictures
+from veilkit.attacks.pictures import Features, NoisePictures
 from veilkit.attacks.target import AttackTarget, Oracle, Pairs, Protector, given
 from veilkit.metrics import clopper_pearson
 from veilkit.rng import Randomness
@@ -71,8 +71,6 @@ def run_gated(
     make: Callable[[], Attack],
     target: AttackTarget,
     *,
-    oracle: Oracle | None = None,
-    public: Pictures | None = None,
     trial: Trial | None = None,
 ) -> Evidence:
     """Attack the target, and with fresh attackers the identity transform and independent noise.
@@ -81,17 +79,15 @@ def run_gated(
     attacks. The evidence says so where the attack does not apply, and holds the reasons where a gate has failed.
     """
     attack = make()
-    if missing := attack.lacking(target, oracle, public):
+    if missing := attack.lacking(target):
         return attack.not_applicable(*missing)
-    evidence = attack.fit(oracle, public).run(target)
+    evidence = attack.run(target)
     if attack.baseline or not evidence.applicable:
         return evidence
     trial = trial or Trial.of(target)
     if trial is None:
         return not_tried(evidence, _NO_ORIGINALS, ReasonCode.NO_ORIGINALS)
     clean, noisy = make().informed_by(evidence), make().informed_by(evidence)
-    clean.fit(_unchanged if oracle else None, public)
-    noisy.fit(_noise(trial.noise.rng.child("gate", "oracle")) if oracle else None, public)
     clusters = trial.clean.clusters
     return through_gates(
         evidence,

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
+from veilkit.attacks.base import Attack, AttackTarget, Need
 from veilkit.attacks.headline import Headline
 from veilkit.attacks.intervals import mean_score
 from veilkit.attacks.people_split import some_people
-from veilkit.attacks.pictures import Features, Pictures
+from veilkit.attacks.pictures import Features
 from veilkit.attacks.target import given
 from veilkit.errors import DataError
 from veilkit.metrics import clopper_pearson, retrieval
@@ -220,9 +220,9 @@ class Identification(Attack):
     def __init__(self) -> None:
         self.found: Identified | None = None  # of the last run, person by person
 
-    def lacking(self, target: AttackTarget, oracle: Oracle | None, public: Pictures | None) -> tuple[Reason, ...]:
+    def lacking(self, target: AttackTarget) -> tuple[Reason, ...]:
         """Besides what is always needed: features, or else pictures and a recogniser."""
-        missing = super().lacking(target, oracle, public)
+        missing = super().lacking(target)
         if missing or target.features is not None or (target.protected is not None and target.recogniser is not None):
             return missing
         text = "the release holds no features, nor pictures with a recogniser to make some"

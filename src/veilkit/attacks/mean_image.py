@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Self
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
+from veilkit.attacks.base import Attack, AttackTarget, Need
 from veilkit.attacks.intervals import mean_score
 from veilkit.attacks.pictures import SMALLEST, Pictures, SomePictures, resized
 from veilkit.attacks.target import given
@@ -20,7 +18,7 @@ _MOST = 1000  # originals that the baseline is measured on: evenly chosen, for i
 
 
 class MeanImage(Attack):
-    """Answers every original with one and the same picture: the mean of public pictures, or else of the release.
+    """Answers every original with one and the same picture: the mean of the release.
 
     A baseline, not an adversary. A recovery that is no closer to the originals than this has recovered nothing.
     """
@@ -31,18 +29,10 @@ class MeanImage(Attack):
     needs = frozenset({Need.IMAGES, Need.PAIRS})
     baseline = True
 
-    def __init__(self) -> None:
-        self._mean: Tensor | None = None
-
-    def fit(self, oracle: Oracle | None, public: Pictures | None) -> Self:
-        """Take the mean of public pictures, where there are any."""
-        self._mean = None if public is None or not len(public) else mean_picture(public)
-        return self
-
     def run(self, target: AttackTarget) -> Evidence:
         """PSNR and SSIM of the mean picture, resized to each original."""
-        of = "public pictures" if self._mean is not None else "the protected pictures"
-        mean = mean_picture(given(target.protected)) if self._mean is None else self._mean
+        of = "the protected pictures"
+        mean = mean_picture(given(target.protected))
         originals = given(target.originals)
         chosen = np.unique(np.linspace(0, len(originals) - 1, _MOST).astype(np.int64))
         note = f"baseline: the mean of {of}, against {len(chosen)} originals"

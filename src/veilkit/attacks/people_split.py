@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from veilkit.attacks.pictures import HeldPictures, Pictures, resized
-from veilkit.attacks.target import AttackTarget, Indices, Oracle, Pairs, given
+from veilkit.attacks.pictures import Pictures, resized
+from veilkit.attacks.target import AttackTarget, Indices, Pairs, given
 from veilkit.errors import DataError
 from veilkit.rng import Randomness
 from veilkit.types import Reason, ReasonCode
@@ -49,16 +49,14 @@ class Division:
         }
 
 
-def divide(target: AttackTarget, oracle: Oracle | None, public: Pictures | None) -> Division:
-    """Pairs of people to learn from, by what there is: the target's pairs, an oracle, or else half of its people."""
+def divide(target: AttackTarget) -> Division:
+    """Pairs of people to learn from: the target's pairs of others, or else half of its own people."""
     most = given(target.budget).pictures
-    victims, teachers = _parts(target, oracle is not None and public is not None)
+    victims, teachers = _parts(target)
     size = attack_size(victims if len(given(victims.originals)) else target)
     if target.pairs is not None:
         pairs, source = target.pairs, "pairs of other people"
         _check_strangers(target, pairs)
-    elif oracle is not None and public is not None:
-        pairs, source = _asked(oracle, public, most), "the protection, run on public pictures"
     else:
         pairs, source = _own_pairs(target, teachers), "half of the people in the release, whose originals are known"
     chosen = some_people(pairs.people, most, target.rng.child("public people"))
@@ -74,9 +72,9 @@ def divide(target: AttackTarget, oracle: Oracle | None, public: Pictures | None)
     return Division(pairs, victims, source, size, missing)
 
 
-def victims_of(target: AttackTarget, elsewhere: bool) -> AttackTarget:
-    """The part of a target that `divide` leaves to attack; elsewhere: whether an oracle and public pictures teach."""
-    return _parts(target, elsewhere)[0]
+def victims_of(target: AttackTarget) -> AttackTarget:
+    """The part of a target that `divide` leaves to attack."""
+    return _parts(target)[0]
 
 
 def some_people(people: Indices, most: int, rng: Randomness) -> Indices:
@@ -106,11 +104,11 @@ def pixels(pictures: Pictures, size: tuple[int, int]) -> Tensor:
     return held
 
 
-def _parts(target: AttackTarget, elsewhere: bool) -> tuple[AttackTarget, Indices]:
+def _parts(target: AttackTarget) -> tuple[AttackTarget, Indices]:
     """The victims, and positions of the pictures that may teach: none where there are pairs from elsewhere."""
     everybody = target.clusters
     teachers, attacked = np.empty(0, dtype=np.int64), np.arange(len(everybody))
-    if target.pairs is None and not elsewhere:
+    if target.pairs is None:
         # Without people's codes, two pictures of one person may fall on both sides: then nobody is divided.
         codes = np.unique(everybody) if target.people is not None else everybody[:0]
         half = codes[target.rng.child("divided").permutation(len(codes))[: len(codes) // 2]]
@@ -124,18 +122,6 @@ def _own_pairs(target: AttackTarget, teachers: Indices) -> Pairs:
     protected = originals if target.protected is None else target.protected
     pairs = Pairs(originals, protected, target.clusters, target.masks, target.features, target.clean_features)
     return pairs.only(teachers)
-
-
-def _asked(oracle: Oracle, public: Pictures, most: int) -> Pairs:
-    """What the protection makes of public pictures, each a person of their own."""
-    chosen = np.unique(np.linspace(0, len(public) - 1, min(most, len(public))).astype(np.int64))
-    raw: dict[int, Tensor] = {}
-    made: dict[int, Tensor] = {}
-    for part, images in public.batches(chosen):
-        raw |= zip(part, images, strict=True)
-        made |= zip(part, oracle(images).clamp(0, 1), strict=True)
-    originals, protected = (HeldPictures([held[int(index)] for index in chosen]) for held in (raw, made))
-    return Pairs(originals, protected, -1 - np.arange(len(chosen)))  # numbers that nobody in a target has
 
 
 def _check_strangers(target: AttackTarget, pairs: Pairs) -> None:

@@ -113,14 +113,13 @@ class AdversaryHalf:
     independent of the protection, to attack with.
 
     The rest is for adversaries who learn, none of whom applies without a budget, and for those who stole something.
-    pairs: of other people, who are not in this target; without any, and without an oracle, the people of the target
-    are divided. protector: protects again under fresh keys. authorised: the expert for whom the release was made.
-    work: a folder for states of training, which are taken up again there; without one they are lost. start: weights
-    that attackers who train a recogniser start from, a backbone file or a whole Re-ID network (safetensors), whose
-    backbone they take over; without any they start from scratch.
-    decoder: the secret half of a reversible protection, for who has stolen it; it needs no budget. neutral: the
-    protection with one and the same identity for everybody, where it injects identities. identity: the expert by
-    which it tells whose to replace, for who has stolen its model.
+    pairs: of other people, who are not in this target; without any, its own people are divided. protector: protects
+    anew under fresh keys. authorised: the expert for whom the release was made. work: a folder for states of
+    training, from which it goes on; without one they are lost. start: weights that attackers who train a recogniser
+    start from, a backbone file or a whole Re-ID network (safetensors); without any they start from scratch. decoder:
+    the secret half of a reversible protection, for whoever has stolen it; it needs no budget. neutral: the protection
+    with one and the same identity for everybody, where it injects identities. identity: the expert by which it tells
+    whose to replace, for whoever has stolen its model.
     """
 
     protected: Pictures | None = None

@@ -46,12 +46,12 @@ def test_only_other_peoples_pairs_are_learned_from() -> None:
     """The victims' release is another one: what is learned must not change with it."""
     images = drawn()[0]
     target = learned_target(mapped(images), budget=Budget(updates=3, pictures=200, batch=8))
-    victims = np.isin(people(), np.unique(divide(target, None, None).victims.people))
+    victims = np.isin(people(), np.unique(divide(target).victims.people))
     other = mapped(images).clone()
     other[torch.from_numpy(victims)] = 0.5
     weights = []
     for release in (target.protected, HeldPictures(other)):
-        division = divide(replace(target, protected=release), None, None)
+        division = divide(replace(target, protected=release))
         learner = Recoverer(division, target.budget, SMALL, None)
         learner.learn(None, "recovery")
         weights.append(learner.network.state_dict())

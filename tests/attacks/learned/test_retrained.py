@@ -25,7 +25,7 @@ def test_it_is_taught_other_peoples_protected_pictures() -> None:
     target = learned_target(release)
     evidence = Retrained(train=recorder).run(target)
     images, codes = recorder.lessons[0][:2]
-    public = divide(target, None, None).public.people
+    public = divide(target).public.people
     np.testing.assert_array_equal(codes[0], public)
     assert torch.equal(images[0], (release[np.isin(people(), public)] * 255).round().to(torch.uint8))
     assert len(images) == 1

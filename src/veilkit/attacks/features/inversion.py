@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Self
 
 from torch import Tensor
 
-from veilkit.attacks.base import AttackTarget, Need, Oracle
+from veilkit.attacks.base import Attack, AttackTarget, Need
 from veilkit.attacks.features.decoding import DecodingConfig, MatchingConfig, match_features, train_decoder
 from veilkit.attacks.headline import Cost, undoing_headline
-from veilkit.attacks.learned.learning import LearningAttack, unfinished
-from veilkit.attacks.people_split import Division, pixels, some_people
-from veilkit.attacks.pictures import Features, Pictures
+from veilkit.attacks.learned.learning import unfinished
+from veilkit.attacks.people_split import Division, divide, pixels, some_people, victims_of
+from veilkit.attacks.pictures import Features
 from veilkit.attacks.recovered import mean_of, own_bound, score_recovered
 from veilkit.attacks.target import given
 from veilkit.training.fitting import Fitted
@@ -31,7 +30,7 @@ class Inverted:
     details: dict[str, object]
 
 
-class FeatureInversion(LearningAttack):
+class FeatureInversion(Attack):
     """What the inversions share: features of the release, by default under the authorised expert, and the scores.
 
     A protection that keeps features for its expert gives them to whoever holds that expert. Gates: on the originals'
@@ -52,7 +51,7 @@ class FeatureInversion(LearningAttack):
 
     def run(self, target: AttackTarget) -> Evidence:
         """Rank-1 of the very original, of the person, and similarity on the fixed and on the paper's scale."""
-        division = self.divide(target)
+        division = divide(target)
         if missing := division.missing or self.unsuitable(target):
             return self.not_applicable(*missing)
         public = pixels(division.public.originals, division.size)
@@ -74,7 +73,7 @@ class FeatureInversion(LearningAttack):
 
     def clean_bound(self, target: AttackTarget) -> float | None:
         """Three times chance, or all that the recogniser finds among the originals where that is less."""
-        victims = self.reached(target, self.victims(target))
+        victims = self.reached(target, victims_of(target))
         bound = own_bound(victims)
         return None if bound is None else min(bound, _TIMES / len(victims.clusters))
 
@@ -85,7 +84,6 @@ class _Decoding(FeatureInversion):
     cost = Cost.TRAINING
 
     def __init__(self, config: DecodingConfig | None = None) -> None:
-        super().__init__()
         self.config = config or DecodingConfig()
 
     @abstractmethod
@@ -135,10 +133,6 @@ class FeatureReconstruction(_Decoding):
     )
     needs = frozenset({Need.FEATURES, Need.PAIRS, Need.EXPERT, Need.BUDGET})
 
-    def fit(self, oracle: Oracle | None, public: Pictures | None) -> Self:
-        """Nothing is learned here: an oracle that gives pictures is of no use against a release of features."""
-        return self
-
     def unsuitable(self, target: AttackTarget) -> tuple[Reason, ...]:
         """Pairs of other people are of use only with the features that were released of them."""
         if target.pairs is None or target.pairs.features is not None:
@@ -168,7 +162,6 @@ class FeatureMatching(FeatureInversion):
     cost = Cost.RECOGNISER
 
     def __init__(self, config: MatchingConfig | None = None) -> None:
-        super().__init__()
         self.config = config or MatchingConfig()
 
     def unsuitable(self, target: AttackTarget) -> tuple[Reason, ...]:

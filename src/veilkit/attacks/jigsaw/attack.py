@@ -10,13 +10,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
+from veilkit.attacks.base import Attack, AttackTarget, Need
 from veilkit.attacks.headline import undoing_headline
 from veilkit.attacks.intervals import mean_score
 from veilkit.attacks.jigsaw.assembly import Puzzle, assemble
 from veilkit.attacks.jigsaw.grid import Grid, Indices, Patches, Seams, find_grid
 from veilkit.attacks.jigsaw.groups import Links, groups_of_pictures, with_partners
-from veilkit.attacks.jigsaw.same_source import Lessons, describe, public_images
+from veilkit.attacks.jigsaw.same_source import Lessons, describe, generated_people
 from veilkit.attacks.jigsaw.truth import Truth
 from veilkit.attacks.pictures import HeldPictures, Pictures, resized
 from veilkit.attacks.recovered import one_size, recognised
@@ -39,7 +39,7 @@ class Jigsaw(Attack):
 
     The adversary knows that patches were dealt out, but not the key: neither groups nor places. It finds the grid in
     the pictures, takes groups from seams that fit across pictures, and reassembles each group by seams, by where
-    patches usually lie and by what patches of one picture have in common, all learned from public pictures. A patch
+    patches usually lie and by what patches of one picture have in common, all learned from generated people. A patch
     is an original's where it equals one of its patches, which only the score uses.
 
     Gates: neither originals nor noise show a grid, so both are cut along the one found in the release. On the
@@ -57,13 +57,7 @@ class Jigsaw(Attack):
     needs = frozenset({Need.IMAGES, Need.PAIRS})
 
     def __init__(self) -> None:
-        self._public: Pictures | None = None
         self._shape: tuple[int, int] | None = None
-
-    def fit(self, oracle: Oracle | None, public: Pictures | None) -> Self:
-        """Keep public pictures to learn from, once the grid is known; without any, generated people serve."""
-        self._public = public
-        return self
 
     def informed_by(self, evidence: Evidence) -> Self:
         """Take the number of rows and columns as known."""
@@ -83,9 +77,9 @@ class Jigsaw(Attack):
         most = max(2, min(_PATCHES // cells, _PIXELS // (size[0] * size[1])))
         chosen, whole = with_partners(protected, grid, most, target.rng.child(self.name, "pictures"))
         part = part.only(chosen)
-        public, origin = public_images(self._public, size, _PUBLIC)
+        lessons = Lessons.learn(generated_people(size, _PUBLIC), grid)
         patches = grid.cut(_images(given(part.protected), size))
-        solved = reassemble(patches, grid.shape(size), Lessons.learn(public, grid), target.rng.child(self.name))
+        solved = reassemble(patches, grid.shape(size), lessons, target.rng.child(self.name))
         details = {
             "grid": list(grid.shape(size)),
             "pictures attacked": len(chosen),
@@ -95,7 +89,7 @@ class Jigsaw(Attack):
                 str(k): int(v) for k, v in zip(*np.unique(solved.sizes, return_counts=True), strict=True)
             },
             "places kept": solved.kept,
-            "public pictures": origin,
+            "public pictures": "generated people",
         }
         return _scored(self, part, patches, grid, size, solved.order, np.searchsorted(chosen, whole), details)
 

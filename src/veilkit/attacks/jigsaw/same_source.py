@@ -1,6 +1,6 @@
 """What public pictures teach of patches: which come from one picture, where in it, and what true seams look like.
 
-To attackers without public pictures generated people serve, whom anybody can draw.
+The public pictures are of generated people, whom anybody can draw.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
 from veilkit.attacks.jigsaw.grid import Floats, Grid, Patches, Seams
-from veilkit.attacks.pictures import Pictures, resized
+from veilkit.attacks.pictures import resized
 from veilkit.synthetic.people import render_person
 
 _GROUP = 4  # public pictures whose patches are told apart at a time
@@ -156,19 +156,9 @@ def _two_covariances(described: Floats) -> tuple[Floats, Floats]:
     return (inverse - conditional).astype(np.float32), (inverse @ between @ conditional).astype(np.float32)
 
 
-def public_images(public: Pictures | None, size: tuple[int, int], count: int) -> tuple[Tensor, str]:
-    """At most `count` public images (N, 3, H, W) of a size (H, W), evenly chosen, and what they are.
-
-    Generated people where there are fewer than 4.
-    """
-    if public is None or len(public) < 4:
-        return _people(size, count), "generated people"
-    chosen = np.unique(np.linspace(0, len(public) - 1, count).astype(np.int64))
-    return torch.cat([resized(public.load(int(i))[None], size) for i in chosen]), "given"
-
-
 @lru_cache(maxsize=2)
-def _people(size: tuple[int, int], count: int) -> Tensor:
+def generated_people(size: tuple[int, int], count: int) -> Tensor:
+    """Images (N, 3, H, W) of a size (H, W) of people whom anybody can draw."""
     height, width = (min(max(side, least), most) for side, least, most in zip(size, _SMALLEST, _LARGEST, strict=True))
     drawn = [
         render_person(_WORLD, identity, 1 + identity % _CAMERAS, 0, height=height, width=width)

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from veilkit.attacks.base import AttackTarget, Need
 from veilkit.attacks.headline import Cost, Headline
 from veilkit.attacks.learned.learning import Learning, LearningAttack, digest, learn, unfinished
-from veilkit.attacks.people_split import Division
+from veilkit.attacks.people_split import Division, divide
 from veilkit.attacks.pictures import Features, HeldPictures, Pictures
 from veilkit.attacks.recovered import own_bound, recognised
 from veilkit.attacks.target import Budget, Pairs, Protector, given
@@ -115,12 +115,11 @@ class EmbeddingInversion(LearningAttack):
     needs = frozenset({Need.IMAGES, Need.PAIRS, Need.EXPERT, Need.BUDGET})
 
     def __init__(self, config: InversionConfig | None = None) -> None:
-        super().__init__()
         self.config = config or InversionConfig()
 
     def run(self, target: AttackTarget) -> Evidence:
         """Rank-1 of the very original and of the person, and TPR, by what the network makes of embeddings."""
-        division = self.divide(target)
+        division = divide(target)
         if division.missing:
             return self.not_applicable(*division.missing)
         victims, recogniser = division.victims, given(target.recogniser)

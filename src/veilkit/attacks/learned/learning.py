@@ -7,16 +7,16 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from veilkit.attacks.base import Attack, AttackTarget, Oracle
-from veilkit.attacks.people_split import Division, divide, some_people, victims_of
-from veilkit.attacks.pictures import Features, Pictures
+from veilkit.attacks.base import Attack, AttackTarget
+from veilkit.attacks.people_split import some_people, victims_of
+from veilkit.attacks.pictures import Features
 from veilkit.attacks.recovered import own_bound
 from veilkit.attacks.target import Budget, Indices
 from veilkit.errors import ConfigError
@@ -51,34 +51,17 @@ class Learning:
 
 
 class LearningAttack(Attack):
-    """Learns from other people's pairs, or by running the protection on public pictures.
+    """Learns from other people's pairs.
 
     clean_share: of the originals that the judge finds among the originals, those to be found where nothing is
     protected.
     """
 
-    clean_share: ClassVar[float] = 1.0
-
-    def __init__(self) -> None:
-        self._oracle: Oracle | None = None
-        self._public: Pictures | None = None
-
-    def fit(self, oracle: Oracle | None, public: Pictures | None) -> Self:
-        """Keep the protection and public pictures; learning waits for the target, whose size and budget it takes."""
-        self._oracle, self._public = oracle, public
-        return self
-
-    def divide(self, target: AttackTarget) -> Division:
-        """Who teaches, and who is attacked."""
-        return divide(target, self._oracle, self._public)
-
-    def victims(self, target: AttackTarget) -> AttackTarget:
-        """Who is attacked, without asking the protection anything."""
-        return victims_of(target, self._oracle is not None and self._public is not None)
+    clean_share: ClassVar[float]
 
     def clean_bound(self, target: AttackTarget) -> float | None:
         """That share of the originals that the recogniser finds among the originals."""
-        bound = own_bound(self.victims(target))
+        bound = own_bound(victims_of(target))
         return None if bound is None else self.clean_share * bound
 
 

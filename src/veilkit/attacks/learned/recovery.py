@@ -13,7 +13,7 @@ from torch import Tensor
 from veilkit.attacks.base import AttackTarget, Need
 from veilkit.attacks.headline import Cost, undoing_headline
 from veilkit.attacks.learned.learning import Learning, LearningAttack, Scale, digest, learn, unfinished
-from veilkit.attacks.people_split import Division, pixels
+from veilkit.attacks.people_split import Division, divide, pixels, victims_of
 from veilkit.attacks.pictures import Features, Pictures
 from veilkit.attacks.recovered import RecoveredPictures, mean_of, score_recovered
 from veilkit.attacks.target import Budget, given
@@ -38,8 +38,8 @@ class RecoveryConfig:
 class Recovery(LearningAttack):
     """Trains a U-Net by L1 on the pairs (original, protected) of some people and recovers the pictures of others.
 
-    The adversary may run the protection on public pictures, or holds the originals of some people in the release. It
-    has neither key nor expert. Scored is whether an independent recogniser finds the very original, and the person,
+    The adversary has pairs of other people, or holds the originals of some people in the release. It has neither key
+    nor expert. Scored is whether an independent recogniser finds the very original, and the person,
     from the recovered picture, and how near the picture is to the original; the mean image stands beside it.
 
     Gates besides the usual two: its loss has levelled off, and it is no worse than the mean image (half a decibel is
@@ -57,12 +57,11 @@ class Recovery(LearningAttack):
     needs = frozenset({Need.IMAGES, Need.PAIRS, Need.EXPERT, Need.BUDGET})
 
     def __init__(self, config: RecoveryConfig | None = None) -> None:
-        super().__init__()
         self.config = config or RecoveryConfig()
 
     def run(self, target: AttackTarget) -> Evidence:
         """Rank-1 of the very original, of the person, and similarity on the fixed and on the paper's scale."""
-        division = self.divide(target)
+        division = divide(target)
         if division.missing:
             return self.not_applicable(*division.missing)
         learner, fitted = self._learned(target, division)
@@ -83,14 +82,14 @@ class Recovery(LearningAttack):
 
         The training is found again in the target's work folder, where `run` left it.
         """
-        division = self.divide(target)
+        division = divide(target)
         learner, _ = self._learned(target, division)
         victims = division.victims if only is None else division.victims.only(only)
         return victims, learner.recover(given(victims.protected))
 
     def recovered_pictures(self, target: AttackTarget, count: int) -> RecoveredPictures:
         """Evenly chosen victims before, after, and recovered."""
-        originals = given(self.victims(target).originals)
+        originals = given(victims_of(target).originals)
         chosen = np.unique(np.linspace(0, len(originals) - 1, count).astype(np.int64))
         victims, answers = self.recover(target, chosen)
         size = (answers.shape[2], answers.shape[3])

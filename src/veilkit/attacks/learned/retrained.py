@@ -96,7 +96,7 @@ class Retrained(Attack):
 
     def run(self, target: AttackTarget) -> Evidence:
         """Rank-k, mAP and mINP, protected to protected; the same, raw to protected."""
-        division = divide(target, None, None)  # public pictures of unknown people do not teach who is who
+        division = divide(target)
         codes, counts = np.unique(division.public.people, return_counts=True)
         seen_twice = codes[counts >= 2]
         if division.missing:
@@ -130,7 +130,7 @@ class Retrained(Attack):
 
     def clean_bound(self, target: AttackTarget) -> float | None:
         """Eight tenths of the independent recogniser's Rank-1 on the originals."""
-        bound = rank_one_on_originals(victims_of(target, False))
+        bound = rank_one_on_originals(victims_of(target))
         return None if bound is None else _CLEAN * bound
 
 

@@ -72,7 +72,7 @@ class Silhouette(Attack):
 
     def run(self, target: AttackTarget) -> Evidence:
         """AUC beyond place and AUC, learned and by energy, the mean over pictures."""
-        division = divide(target, None, None)  # public pictures without masks do not teach
+        division = divide(target)
         victims, public = division.victims, division.public
         if division.missing:
             return self.not_applicable(*division.missing)

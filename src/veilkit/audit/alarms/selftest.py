@@ -67,7 +67,7 @@ def _division() -> tuple[Alarm, ...]:
         rng=Randomness.from_seed(0), protected=pictures, originals=pictures, people=codes, search=search,
         budget=Budget(updates=1),
     )  # fmt: skip
-    division = divide(target, None, None)
+    division = divide(target)
     sides = [division.public.originals, division.victims.originals]
     values = [
         {round(float(side.load(index).mean()) * (_PEOPLE + 1)) for index in range(len(side))}
