@@ -132,8 +132,8 @@ def _taught_by_victims() -> Iterator[None]:
     """The attacker learns from everybody, those who are attacked among them."""
     sound = division._parts
 
-    def leaking(target: Any, given: bool) -> Any:
-        victims, _ = sound(target, given)
+    def leaking(target: Any) -> Any:
+        victims, _ = sound(target)
         return victims, np.arange(len(target.originals))
 
     with mock.patch.object(division, "_parts", leaking):
