@@ -15,7 +15,7 @@ from typing import Any
 
 from claims import record
 from process import run
-from veilkit.audit.cells.budget import seconds_of
+from veilkit.audit.options import seconds_of
 from veilkit.pipeline.protect import protect
 from veilkit.synthetic.people import generate_people
 

@@ -27,8 +27,8 @@ from studies.comparison.models import Models
 from studies.comparison.plan import ENTRIES, FACES
 from studies.comparison.spec_text import spec_text
 from studies.comparison.study import STUDY, named_judge
-from veilkit.audit.cells.budget import seconds_of
 from veilkit.audit.inputs.spec import AuditSpec, DatasetSpec, ExpertSpec, ReleaseSpec
+from veilkit.audit.options import seconds_of
 from veilkit.methods import METHODS, Learns
 
 CONFIG = STUDY.published

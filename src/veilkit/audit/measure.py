@@ -15,7 +15,7 @@ from veilkit.audit.alarms import check_attacks, raise_alarms
 from veilkit.audit.alarms.pairs import check_pairs
 from veilkit.audit.cells.budget import affordable, with_choice
 from veilkit.audit.cells.differences import tally
-from veilkit.audit.cells.engine import Place, compute_cells
+from veilkit.audit.cells.engine import compute_cells
 from veilkit.audit.cells.prepared import (
     ATTACK,
     EVIDENCE,
@@ -61,7 +61,7 @@ def measure(options: AuditOptions) -> AuditResult:
         private_audit_folder(target)
     except OSError as error:
         raise DestinationError(f"the audit cannot be written to {target}: {error.strerror}") from None
-    place = Place(CellFiles(target / "cells" if options.cells is None else Path(options.cells)), options.prefix)
+    files = CellFiles(target / "cells" if options.cells is None else Path(options.cells), options.prefix)
     store = target / "cache" if options.cache is None else Path(options.cache)
     plan = AuditPlan.of(
         options,
@@ -76,10 +76,10 @@ def measure(options: AuditOptions) -> AuditResult:
         facts = _facts(plan, options.show_originals) | prepared.inputs.facts | _chosen(options, started, prepared)
         facts["thresholds"] = as_dict(bars)
         if seconds is not None:
-            choice = affordable(prepared, place, seconds)
+            choice = affordable(prepared, files, seconds)
             facts["budget"] = choice.facts
             prepared = Prepared.of(with_choice(plan, choice), kept)
-        found = compute_cells(prepared, place, options.workers)
+        found = compute_cells(prepared, files, options.workers)
         result = _assembled(prepared, found, facts, prepared.rng)
         result = replace(result, verdicts=level_verdicts(result, bars))
         recovered = (

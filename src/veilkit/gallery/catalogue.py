@@ -6,15 +6,13 @@ camera and time. An entry that was never charged promises nothing and may be rep
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from veilkit.errors import DataError, DestinationError
 from veilkit.privacy.database import Database
 
-_PAGE = 500
 _SCHEMA = """
 CREATE TABLE records (
     pseudonym TEXT PRIMARY KEY,
@@ -82,22 +80,17 @@ class Catalogue:
 
     def get(self, pseudonyms: Sequence[str]) -> dict[str, Entry]:
         """Those of `pseudonyms` that are known."""
-        return {entry.pseudonym: entry for entry in self._entries(pseudonyms)}
+        rows = self._db.ask_each("SELECT * FROM records WHERE pseudonym IN ({})", pseudonyms)
+        return {
+            pseudonym: Entry(pseudonym, _text(record) or "", _text(person), camera, time, content)
+            for pseudonym, record, person, camera, time, content in rows
+        }
 
     def unknown(self, pseudonyms: Sequence[str]) -> list[str]:
         """Those of `pseudonyms` that are not known."""
-        known = {pseudonym for (pseudonym,) in self._rows("pseudonym", pseudonyms)}
+        rows = self._db.ask_each("SELECT pseudonym FROM records WHERE pseudonym IN ({})", pseudonyms)
+        known = {pseudonym for (pseudonym,) in rows}
         return [pseudonym for pseudonym in pseudonyms if pseudonym not in known]
-
-    def _entries(self, pseudonyms: Sequence[str]) -> Iterator[Entry]:
-        for pseudonym, record, person, camera, time, content in self._rows("*", pseudonyms):
-            yield Entry(pseudonym, _text(record) or "", _text(person), camera, time, content)
-
-    def _rows(self, columns: str, pseudonyms: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        for start in range(0, len(pseudonyms), _PAGE):
-            page = pseudonyms[start : start + _PAGE]
-            marks = ", ".join("?" * len(page))
-            yield from self._db.ask(f"SELECT {columns} FROM records WHERE pseudonym IN ({marks})", page)  # noqa: S608
 
 
 def _blob(text: str | None) -> bytes | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -76,17 +75,15 @@ class Gallery:
         self._store.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
-            if self._changed and error is None:
+            if self._changed and kind is None:
                 self._store.settle()
         finally:
             if self._private is not None:
                 self._private.close()
                 self._private = None
-            self._store.__exit__(kind, error, trace)
+            self._store.__exit__()
 
     def add(
         self,

@@ -6,7 +6,6 @@ take, the next add puts back from the ledger.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import os
@@ -14,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -22,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veilkit.errors import ConfigError, DataError, DestinationError, MissingExtraError
+from veilkit.locks import take_lock
 
 TOKEN = "VEILKIT_MILVUS_TOKEN"  # noqa: S105 - the name of an environment variable; a gallery never holds the token
 _PSEUDONYM, _VECTOR, _CAMERA, _TIME = "pseudonym", "vector", "camera", "time"
@@ -65,9 +64,17 @@ class VectorStore:
 
     def __enter__(self) -> Self:
         pymilvus = _pymilvus(local=self._file is not None)
-        self._lock = None if self._file is None else Lock(self._file.with_suffix(".lock"))
+        self._lock = (
+            None
+            if self._file is None
+            else take_lock(
+                self._file.with_suffix(".lock"),
+                busy="another process has this gallery open: wait for it, or use a Milvus server for many at once",
+                unwritable=f"the gallery {self._file.parent} cannot be written",
+            )
+        )
         try:
-            with self._told("opening it"):
+            with self._translated("opening it"):
                 self._client: Any = (
                     pymilvus.MilvusClient(self._uri, grpc_options=_FILE_OPTIONS)
                     if self._file is not None
@@ -83,15 +90,13 @@ class VectorStore:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._client.close()
         self._release()
 
     def exists(self) -> bool:
         """Whether the collection is there."""
-        with self._told("looking for its collection"):
+        with self._translated("looking for its collection"):
             return bool(self._client.has_collection(self._collection, timeout=_PATIENCE))
 
     def make(self) -> None:
@@ -99,7 +104,7 @@ class VectorStore:
         if self.exists():
             return
         kind = _pymilvus(local=False).DataType
-        with self._told("making its collection"):
+        with self._translated("making its collection"):
             schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
             schema.add_field(_PSEUDONYM, kind.VARCHAR, is_primary=True, max_length=32)
             schema.add_field(_VECTOR, kind.FLOAT_VECTOR, dim=self._dimension)
@@ -114,7 +119,7 @@ class VectorStore:
 
     def drop(self) -> None:
         """Take the collection away."""
-        with self._told("dropping its collection"):
+        with self._translated("dropping its collection"):
             self._client.drop_collection(self._collection)
 
     def upsert(
@@ -129,19 +134,19 @@ class VectorStore:
             {_PSEUDONYM: name, _VECTOR: vector, _CAMERA: camera, _TIME: time}
             for name, vector, camera, time in zip(pseudonyms, vectors, cameras, times, strict=True)
         ]
-        with self._told("storing vectors"):
+        with self._translated("storing vectors"):
             for start in range(0, len(rows), _PAGE):
                 self._client.upsert(self._collection, rows[start : start + _PAGE], timeout=_PATIENCE)
 
     def settle(self) -> None:
         """Let the store put in order what was added; nothing depends on it but speed."""
-        with self._told("settling"):
+        with self._translated("settling"):
             self._client.flush(self._collection)
 
     def count(self) -> int:
         """How many vectors there are."""
         self._load()
-        with self._told("counting"):
+        with self._translated("counting"):
             found = self._client.query(self._collection, output_fields=["count(*)"], timeout=_PATIENCE)
         return int(found[0]["count(*)"])
 
@@ -149,7 +154,7 @@ class VectorStore:
         """The pseudonyms of all that is stored, in their order."""
         self._load()
         found: list[str] = []
-        with self._told("listing"):
+        with self._translated("listing"):
             rows = self._client.query_iterator(self._collection, batch_size=_PAGE, output_fields=[_PSEUDONYM])
             while page := rows.next():
                 found += [row[_PSEUDONYM] for row in page]
@@ -171,7 +176,7 @@ class VectorStore:
         """The nearest `limit` of each query (Q, D) by cosine, nearest first."""
         self._load()
         found: list[list[Hit]] = []
-        with self._told("searching"):
+        with self._translated("searching"):
             for start in range(0, len(queries), _QUERIES):
                 answers = self._client.search(
                     self._collection,
@@ -188,7 +193,7 @@ class VectorStore:
     def _rows(self, pseudonyms: Sequence[str], fields: list[str]) -> Iterator[dict[str, Any]]:
         self._load()
         for start in range(0, len(pseudonyms), _PAGE):
-            with self._told("reading vectors"):
+            with self._translated("reading vectors"):
                 page = list(pseudonyms[start : start + _PAGE])
                 yield from self._client.get(self._collection, ids=page, output_fields=fields, timeout=_PATIENCE)
 
@@ -200,7 +205,7 @@ class VectorStore:
                 f"the vector store {self._uri} no longer holds this gallery: `veilkit gallery add` without a source "
                 "stores again what the ledger has paid for"
             )
-        with self._told("loading"):
+        with self._translated("loading"):
             self._client.load_collection(self._collection)
         self._loaded = True
 
@@ -210,10 +215,10 @@ class VectorStore:
 
             server_manager_instance.release_server(str(self._file))
         if self._lock is not None:
-            self._lock.close()
+            os.close(self._lock)
 
     @contextmanager
-    def _told(self, doing: str) -> Iterator[None]:
+    def _translated(self, doing: str) -> Iterator[None]:
         """Milvus' own errors in our words."""
         import grpc
 
@@ -265,24 +270,3 @@ def expression(*, cameras: Sequence[str] = (), since: int | None = None, until: 
     if until is not None:
         parts.append(f"time < {until}")
     return " and ".join(parts)
-
-
-class Lock:
-    """An exclusive lock on a file, taken on creation."""
-
-    def __init__(self, file: Path) -> None:
-        try:
-            self._held = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise DestinationError(f"the gallery {file.parent} cannot be written: {error.strerror}") from None
-        try:
-            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self._held)
-            raise DestinationError(
-                "another process has this gallery open: wait for it, or use a Milvus server for many at once"
-            ) from None
-
-    def close(self) -> None:
-        """Give it back."""
-        os.close(self._held)

@@ -49,7 +49,7 @@ class Private:
             new = renew or not len(self.ledger)
             self.catalogue = Catalogue(private_file(key_file, facts.gallery, "catalogue"), new=new)
         except BaseException:
-            self.ledger.__exit__(None, None, None)
+            self.ledger.__exit__()
             raise
 
     def _check_promise(self, facts: Facts) -> None:
@@ -64,7 +64,7 @@ class Private:
     def close(self) -> None:
         """Give the files back."""
         self.catalogue.close()
-        self.ledger.__exit__(None, None, None)
+        self.ledger.__exit__()
 
     def pseudonym(self, record: str) -> str:
         """The name of a record for everybody else: 26 letters and digits."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from veilkit.errors import DataError, DestinationError
 
+_PAGE = 500  # keys asked for at once; SQLite allows 32,766 parameters at most
 # Besides its own errors sqlite3 raises these, for text that is not UTF-8, even in its own messages, and absurd sizes.
 _ERRORS = (sqlite3.Error, ValueError, OverflowError, MemoryError)
 
@@ -63,7 +64,13 @@ class Database:
         try:
             yield from self._db.execute(query, parameters)
         except _ERRORS as error:
-            raise self._told(error) from None
+            raise self._translated(error) from None
+
+    def ask_each(self, query: str, keys: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        """The rows that answer a query on some of many keys, whose place in the query is `{}`."""
+        for start in range(0, len(keys), _PAGE):
+            page = keys[start : start + _PAGE]
+            yield from self.ask(query.format(", ".join("?" * len(page))), page)
 
     def run(self, statement: str, rows: Iterable[Sequence[Any]] | None = None) -> None:
         """Execute a statement, once for each of the rows of parameters if there are any."""
@@ -73,7 +80,7 @@ class Database:
             else:
                 self._db.executemany(statement, rows)
         except _ERRORS as error:
-            raise self._told(error) from None
+            raise self._translated(error) from None
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -91,7 +98,7 @@ class Database:
         """The error for a file that cannot be relied on."""
         return DataError(f"{self.file} is no {self._what}, or is damaged ({why}): {self._lost}")
 
-    def _told(self, error: Exception) -> DataError | DestinationError:
+    def _translated(self, error: Exception) -> DataError | DestinationError:
         text = str(error)
         code = getattr(error, "sqlite_errorcode", None)
         if code is not None and code & 0xFF in _OUTSIDE:

@@ -5,20 +5,18 @@ It is checked as a whole when it is opened: what a damaged ledger says may be le
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from veilkit.errors import ConfigError, DataError, DestinationError
+from veilkit.locks import take_lock
 from veilkit.privacy.cost import Cost
 from veilkit.privacy.database import Database
 
-_PAGE = 500  # keys asked for at once; SQLite allows 32,766 parameters at most
 _LOST = "restore it from a copy, since a new one would not know what has been spent"
 _SCHEMA = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -71,16 +69,13 @@ class Store:
                 f"{file} is a new ledger: give it a budget=Budget(epsilon=..., delta=...) and per='record' or "
                 "per='person'"
             )
+        unwritable = f"the ledger {file} cannot be written"
         try:
             file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._lock = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise DestinationError(f"the ledger {file} cannot be written: {error.strerror}") from None
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self._lock)
-            raise DestinationError("another process holds this ledger: wait for it, or stop it first") from None
+            raise DestinationError(f"{unwritable}: {error.strerror}") from None
+        busy = "another process holds this ledger: wait for it, or stop it first"
+        self._lock = take_lock(file, busy=busy, unwritable=unwritable)
         try:
             self._db = Database(file, "ledger", _LOST)
         except BaseException:
@@ -134,13 +129,12 @@ class Store:
     def owners(self, records: Sequence[str]) -> dict[str, str]:
         """Who was charged for those of `records` that are known."""
         query = "SELECT record, charged FROM releases WHERE record IN ({})"
-        pairs: Iterator[tuple[Any, Any]] = ((record, charged) for record, charged in self._paged(query, records))
-        return dict(pairs)
+        return {record: charged for record, charged in self._db.ask_each(query, records)}  # noqa: C416 - rows are any
 
     def vectors(self, mechanism: int, records: Sequence[str]) -> dict[str, bytes]:
         """The vectors of those of `records` that one mechanism has released."""
         query = "SELECT record, mechanism, vector FROM releases WHERE record IN ({})"
-        return {record: vector for record, kind, vector in self._paged(query, records) if kind == mechanism}
+        return {record: vector for record, kind, vector in self._db.ask_each(query, records) if kind == mechanism}
 
     def costs(self, keys: Sequence[str]) -> dict[str, Counter[Cost]]:
         """How many releases of each cost were charged to each key."""
@@ -149,7 +143,7 @@ class Store:
             "WHERE charged IN ({}) GROUP BY charged, mechanism"
         )
         found: dict[str, Counter[Cost]] = {key: Counter() for key in keys}
-        for key, epsilon, delta, multiplier, count in self._paged(query, keys):
+        for key, epsilon, delta, multiplier, count in self._db.ask_each(query, keys):
             found[key][Cost(epsilon, delta, multiplier)] += count
         return found
 
@@ -182,8 +176,3 @@ class Store:
     def count(self) -> int:
         """How many releases there are."""
         return int(next(self._db.ask("SELECT COUNT(*) FROM releases"))[0])
-
-    def _paged(self, query: str, keys: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        for start in range(0, len(keys), _PAGE):
-            page = keys[start : start + _PAGE]
-            yield from self._db.ask(query.format(", ".join("?" * len(page))), page)

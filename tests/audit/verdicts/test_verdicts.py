@@ -22,7 +22,7 @@ from veilkit.audit.verdicts.findings import summarise
 from veilkit.audit.verdicts.levels import level_verdicts
 from veilkit.audit.verdicts.remedies import for_invalid, needed
 from veilkit.audit.verdicts.verdict import Grade, Thresholds, grade, over_chance, read_thresholds
-from veilkit.audit.verdicts.wording import headline_of
+from veilkit.audit.verdicts.wording import described
 from veilkit.errors import ConfigError
 from veilkit.types import Evidence, Level, Reason, ReasonCode, Role, Score
 
@@ -126,11 +126,11 @@ def test_what_a_weak_attacker_found_is_a_leak_of_at_least_so_much() -> None:
     assert l1.needs == {"more updates (--learn)": ("recovery",)}
     assert "gave no verdict" not in l1.aside
     told = {finding.title: finding for finding in result.summary}
-    shown = told[headline_of("recovery").title]
+    shown = told[described("recovery").headline.title]
     assert shown.figure == "≥ 30.0 %"
     assert shown.invalid == ()
     assert "not safe" in shown.text
-    assert told[headline_of("retrained").title].invalid
+    assert told[described("retrained").headline.title].invalid
     assert {row.evidence.attack: row.void for row in attack_rows(result)} == {
         "own_original": False, "recovery": False, "retrained": True, "feature_decoder": True,
     }  # fmt: skip

@@ -6,7 +6,7 @@ left in the files, secrets that were published, or an auditor that does not meas
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from veilkit.audit.alarms.files import check_files, check_names
@@ -51,14 +51,12 @@ def raise_alarms(subject: Subject, key: Path | None, limits: Limits, rng: Random
     return found
 
 
-def check_attacks(attacks: Iterable[Evidence]) -> tuple[Alarm, ...]:
+def check_attacks(attacks: Iterable[Evidence]) -> Iterator[Alarm]:
     """Whether any attacker that learned was scored on people who had taught it, by what its division counted."""
-    return tuple(
-        Alarm(
-            "people on both sides",
-            f"{count} people both taught the attacker {evidence.attack} and were attacked by it: its scores say what "
-            "it learned by heart, not what it finds",
-        )
-        for evidence in attacks
-        if (count := evidence.details.get("people on both sides", 0))
-    )
+    for evidence in attacks:
+        if count := evidence.details.get("people on both sides", 0):
+            yield Alarm(
+                "people on both sides",
+                f"{count} people both taught the attacker {evidence.attack} and were attacked by it: its scores say "
+                "what it learned by heart, not what it finds",
+            )

@@ -1,4 +1,4 @@
-"""What protected files hold besides the colours that are seen: transparency, metadata, bytes after the end."""
+"""What protected files hold besides the colours that are seen, and whether their names give originals away."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import io
 import os
 import warnings
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
 
 import numpy as np
 from PIL import Image
@@ -33,42 +35,33 @@ _HARMLESS = frozenset(
     | {"adobe", "adobe_transform", "interlace", "srgb", "icc_profile", "compression", "transparency", "lossless"}
     | {"resolution", "aspect", "loop", "background", "timestamp", "duration", "bbox", "default_image"}
 )  # of what Pillow tells of a file: how it is coded, which a viewer needs
-
+_SAMPLE = 50  # originals whose hashes are tried where the key has resolved the names
 _SOS, _EOI = 0xDA, 0xD9  # JPEG's markers: a scan begins, the picture ends
 _IN_A_SCAN = frozenset({b"\0", *(bytes([number]) for number in range(0xD0, 0xD8))})
 
 
-def check_files(subject: Subject, limits: Limits) -> tuple[Alarm, ...]:
+def check_files(subject: Subject, limits: Limits) -> Iterator[Alarm]:
     """Look into every picture of the release, also those that are not measured: all of them are given away."""
     root = subject.protected.root
     paths = sorted((path for path, is_image in walk(root) if is_image), key=os.fsencode)
-    hidden, extra = 0, Counter[str]()
+    hidden, others = 0, Counter[str]()
     with Progress(len(paths), "looking into files") as progress:
         for path in paths:
-            try:
-                data = read_bytes(root / path, limits)
-                transparent, found = inspect(data)
-            except (RefusedImage, OSError, ValueError, SyntaxError):
-                progress.advance()
-                continue  # no picture that can be read: of those that are measured, reading its pixels tells
-            hidden += transparent
-            extra.update(found)
+            # One that cannot be read is skipped: of those that are measured, reading its pixels tells.
+            with suppress(RefusedImage, OSError, ValueError, SyntaxError):
+                transparent, found = inspect(read_bytes(root / path, limits))
+                hidden += transparent
+                others.update(found)
             progress.advance()
-    alarms = []
     if hidden:
-        alarms.append(
-            Alarm(
-                "hidden channel",
-                f"{hidden} of {len(paths)} protected files have a transparency channel that is not plainly opaque: "
-                "it, or the colours below it, may show what a viewer does not. Save pictures without transparency",
-            )
+        yield Alarm(
+            "hidden channel",
+            f"{hidden} of {len(paths)} protected files have a transparency channel that is not plainly opaque: it, "
+            "or the colours below it, may show what a viewer does not. Save pictures without transparency",
         )
-    if extra:
-        what = ", ".join(f"{name} ({count})" for name, count in extra.most_common())
-        alarms.append(
-            Alarm("metadata", f"protected files hold more than pixels: {what}. Save the pictures without metadata")
-        )
-    return tuple(alarms)
+    if others:
+        what = ", ".join(f"{name} ({count})" for name, count in others.most_common())
+        yield Alarm("metadata", f"protected files hold more than pixels: {what}. Save the pictures without metadata")
 
 
 def inspect(data: bytes) -> tuple[bool, set[str]]:
@@ -91,18 +84,14 @@ def inspect(data: bytes) -> tuple[bool, set[str]]:
             if _trailing(data, str(image.format)):
                 found.add("bytes after the picture")
             transparent = image.mode in ("RGBA", "RGBa", "LA", "La", "PA") or "transparency" in image.info
-            if transparent:
-                alpha = np.asarray(image.convert("RGBA"))[..., 3]
-                transparent = bool((alpha != 255).any())
+            transparent = transparent and bool((np.asarray(image.convert("RGBA"))[..., 3] != 255).any())
             return transparent, found
 
 
 def _trailing(data: bytes, kind: str) -> bool:
     """Whether anything but padding follows the picture's own end."""
     ends = {"PNG": _png_end, "JPEG": _jpeg_end, "MPO": _jpeg_end}
-    if kind not in ends:
-        return False
-    return len(data[ends[kind](data) :].strip(b"\0\r\n")) > 0
+    return kind in ends and len(data[ends[kind](data) :].strip(b"\0\r\n")) > 0
 
 
 def _png_end(data: bytes) -> int:
@@ -137,22 +126,16 @@ def _jpeg_end(data: bytes) -> int:
     return len(data)
 
 
-_SAMPLE = 50  # originals whose hashes are tried where the key has resolved the names
-
-
-def check_names(subject: Subject, limits: Limits) -> tuple[Alarm, ...]:
+def check_names(subject: Subject, limits: Limits) -> Iterator[Alarm]:
     """Names that are hashes of originals, whether they were paired by them or through a key."""
     count = len(subject.pairing.pairs) if subject.pairing.how == "hash" else 0
     if subject.pairing.how == "key" and subject.originals is not None:
         some = subject.pairing.pairs[:_SAMPLE]
         found = named_by_hash(subject.originals.root, [raw for raw, _ in some], [made for _, made in some], limits)
         count = len(found)
-    if not count:
-        return ()
-    return (
-        Alarm(
+    if count:
+        yield Alarm(
             "hashed names",
             f"{count} protected pictures are named by a hash of their original or of its name, without a key: "
             "whoever holds an original, or guesses its name, finds it in the release. Names need a secret key",
-        ),
-    )
+        )

@@ -32,35 +32,34 @@ def check_pairs(subject: Subject, private: Sequence[Path], unpaired: str = "") -
     private: folders in which a ledger of the release may lie. unpaired: why a synthetic release cannot be brought
     together with the originals, where that is so.
     """
+    alarm, note = _doubt(subject, private, unpaired)
+    return () if alarm is None else (alarm,), note
+
+
+def _doubt(subject: Subject, private: Sequence[Path], unpaired: str) -> tuple[Alarm | None, str]:
     if is_synthetic(subject.manifest):
-        return ((_no_pairs(unpaired),), "") if unpaired else ((), "")
+        return _no_pairs(unpaired) if unpaired else None, ""
     if subject.originals is None:
         why = "no path or file name occurs in both folders" if not subject.pairing.notes else subject.pairing.notes[0]
-        return (_no_pairs(why),), ""
+        return _no_pairs(why), ""
     known, wrong = _remembered(subject, private)
     if wrong:
-        return (
-            _wrong(
-                f"{counted(wrong, 'original is', 'originals are')} not what {known} protected pictures were made of, "
-                "as the ledger of the release says: edited since, or of another folder"
-            ),
+        return _wrong(
+            f"{counted(wrong, 'original is', 'originals are')} not what {known} protected pictures were made of, as "
+            "the ledger of the release says: edited since, or of another folder"
         ), ""
     paired, left = len(subject.pairing.pairs), subject.pairing.left
     if subject.pairing.how != "key" and left > paired:
-        return (
-            _wrong(f"only {paired} of {paired + left} protected pictures have an original of their name here"),
-        ), ""
+        return _wrong(f"only {paired} of {paired + left} protected pictures have an original of their name here"), ""
     if 2 * known >= len(subject.protected):
-        return (), ""
+        return None, ""
     seen = Related.UNKNOWN if _may_be_unlike(subject.manifest) else _by_pixels(subject)
     if seen is Related.NO:
-        return (
-            _wrong(
-                "the protected pictures show something, and are no more like the originals that they are paired with "
-                "than like others"
-            ),
+        return _wrong(
+            "the protected pictures show something, and are no more like the originals that they are paired with "
+            "than like others"
         ), ""
-    return (), UNCONFIRMED if seen is Related.UNKNOWN else ""
+    return None, UNCONFIRMED if seen is Related.UNKNOWN else ""
 
 
 def not_of_these(result: AuditResult) -> bool:

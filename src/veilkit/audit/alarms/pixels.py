@@ -1,9 +1,10 @@
-"""Protected pictures that are no protection: equal to their originals, or all the same."""
+"""Protected pictures that are no protection: equal to their originals, all the same, or under one noise."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,31 +20,25 @@ _LOOKED_AT = 2000  # pictures at most, evenly chosen
 _MOST = 0.5  # of the pictures that must be the same
 
 
-def check_pixels(subject: Subject) -> tuple[Alarm, ...]:
+def check_pixels(subject: Subject) -> Iterator[Alarm]:
     """Compare protected pictures with their originals and with each other."""
     count = len(subject.protected)
     places = np.unique(np.linspace(0, count - 1, min(count, _LOOKED_AT)).astype(int))
-    alarms = []
     if subject.originals is not None and (near := _unchanged(subject.originals, subject.protected, places)):
-        alarms.append(
-            Alarm(
-                "unchanged",
-                f"{near} of {len(places)} protected pictures that were looked at equal their originals, or differ "
-                f"less than a good JPEG does ({_NEARLY:g} dB): they are not protected",
-            )
+        yield Alarm(
+            "unchanged",
+            f"{near} of {len(places)} protected pictures that were looked at equal their originals, or differ less "
+            f"than a good JPEG does ({_NEARLY:g} dB): they are not protected",
         )
     same, flat = _same(subject.protected, places)
     different = len({file.sha256 for file in _sources(subject).files})
     if len(places) > 1 and different > 1 and max(same, flat) > _MOST * len(places):
         what = "are one and the same picture" if same >= flat else "have one single colour value"
-        alarms.append(
-            Alarm(
-                "constant",
-                f"{max(same, flat)} of {len(places)} protected pictures {what}: nothing can be found in them and "
-                "nothing can be done with them. Scores of privacy say nothing of a protection here",
-            )
+        yield Alarm(
+            "constant",
+            f"{max(same, flat)} of {len(places)} protected pictures {what}: nothing can be found in them and nothing "
+            "can be done with them. Scores of privacy say nothing of a protection here",
         )
-    return tuple(alarms)
 
 
 def _sources(subject: Subject) -> FilePictures:
@@ -80,7 +75,7 @@ _FEWEST = 4
 _FAINT = 0.5  # of 255, spread of what a protection changed: below it is rounding
 
 
-def check_noise(subject: Subject, rng: Randomness) -> tuple[Alarm, ...]:
+def check_noise(subject: Subject, rng: Randomness) -> Iterator[Alarm]:
     """Correlate what the protection added to pictures of different content, pixel by pixel.
 
     Of each picture, original subtracted where it is known, the mixed second difference is taken, of a pixel and three
@@ -90,25 +85,22 @@ def check_noise(subject: Subject, rng: Randomness) -> tuple[Alarm, ...]:
     """
     places = _of_one_size(subject, rng)
     if len(places) < _FEWEST:
-        return ()
+        return
     added = [_added(subject, int(place)) for place in places]
-    names = [_content(subject, int(place)) for place in places]
+    names = [_sources(subject).files[place].sha256 for place in places]
     generator = rng.child("pairs").numpy()
     found = []
     for _ in range(_PAIRS):
         one, other = generator.choice(len(places), 2, replace=False)
         if names[one] != names[other] and min(added[one].std(), added[other].std()) > _FAINT:
             found.append(_correlation(added[one], added[other]))
-    if len(found) < _FEWEST or np.mean(found) <= _TOGETHER:
-        return ()
-    return (
-        Alarm(
+    if len(found) >= _FEWEST and np.mean(found) > _TOGETHER:
+        yield Alarm(
             "repeated noise",
             f"what was added to different pictures is nearly the same (mean correlation {np.mean(found):.2f}, 0 "
             "where noise is independent): who has two of them, or one original, can take it off. Each picture needs "
             "noise of its own",
-        ),
-    )
+        )
 
 
 def _of_one_size(subject: Subject, rng: Randomness) -> NDArray[np.int64]:
@@ -130,11 +122,6 @@ def _added(subject: Subject, place: int) -> NDArray[np.float32]:
         values -= subject.originals.pixels(place)[:_CORNER, :_CORNER]
     mixed = values[1:, 1:] - values[1:, :-1] - values[:-1, 1:] + values[:-1, :-1]
     return np.asarray(mixed.ravel(), dtype=np.float32)
-
-
-def _content(subject: Subject, place: int) -> str:
-    pictures = subject.protected if subject.originals is None else subject.originals
-    return pictures.files[place].sha256
 
 
 def _correlation(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:

@@ -28,7 +28,7 @@ _KEY_TEXT = re.compile(r"veilkit-key-1 [0-9a-f]{64}|AGE-SECRET-KEY-1[0-9A-Z]{20}
 _NOTHING = frozenset({"", "null", "none", "~", "false", "true"})
 
 
-def check_secrets(release: Path, key: Path | None) -> tuple[Alarm, ...]:
+def check_secrets(release: Path, key: Path | None) -> Iterator[Alarm]:
     """Look for seeds and keys in the files of a release that are no pictures.
 
     key: the file of the one it was made with, if known. What a model was trained with is no secret of the release.
@@ -45,15 +45,12 @@ def check_secrets(release: Path, key: Path | None) -> tuple[Alarm, ...]:
         what |= dict.fromkeys(f"{found} in {place}" for found in _secrets(text, Path(path).suffix.lower(), path))
         if secret and secret in text:
             what[f"the key itself in {place}"] = None
-    if not what:
-        return ()
-    return (
-        Alarm(
+    if what:
+        yield Alarm(
             "secret published",
             f"the release holds {', '.join(what)}: with it anybody can make the protection again, name by name and "
             "noise by noise, and undo what rests on secrecy. A release may hold a commitment to a key, never the key",
-        ),
-    )
+        )
 
 
 def _text(file: Path) -> str | None:
@@ -91,9 +88,7 @@ def _kind(name: str) -> str:
     """What an entry of this name is: a seed, or like a key; "" for neither."""
     if _SEED.search(name):
         return "a seed"
-    if _PUBLIC.search(name) or not _KEY.search(name):
-        return ""
-    return "an entry named like a key"
+    return "an entry named like a key" if _KEY.search(name) and not _PUBLIC.search(name) else ""
 
 
 def _named(values: Any, place: Place, trained: frozenset[Place], inside: str = "") -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 
@@ -16,9 +18,10 @@ _PEOPLE, _SHOTS = 12, 3
 _EXACT = 1e-6
 
 
-def check_auditor() -> tuple[Alarm, ...]:
+def check_auditor() -> Iterator[Alarm]:
     """Alarms where the metric or the division give a wrong answer; none on a sound auditor."""
-    return (*_metric(), *_division())
+    yield from _metric()
+    yield from _division()
 
 
 def known_search() -> tuple[Search, list[str]]:
@@ -30,7 +33,7 @@ def known_search() -> tuple[Search, list[str]]:
     return search, people
 
 
-def _metric() -> tuple[Alarm, ...]:
+def _metric() -> Iterator[Alarm]:
     """Features of length one that name the person must be found always; those that name anybody else, never first.
 
     Worked out by hand: in the second case both right entries stand behind all wrong ones, at the last two places of
@@ -45,20 +48,16 @@ def _metric() -> tuple[Alarm, ...]:
         ("people who are told apart", search.find(right, right), 1.0, 1.0),
         ("people who are taken for all others", search.find(right, wrong[codes]), 0.0, last),
     )
-    found = []
     for what, result, rank, precision in cases:
         if abs(result.rank(1) - rank) > _EXACT or abs(result.mean_ap - precision) > _EXACT:
-            found.append(
-                Alarm(
-                    "metric",
-                    f"the search for people fails its test on {what}: Rank-1 {result.rank(1):.2%} and mAP "
-                    f"{result.mean_ap:.2%}, where {rank:.2%} and {precision:.2%} are known. No score here counts",
-                )
+            yield Alarm(
+                "metric",
+                f"the search for people fails its test on {what}: Rank-1 {result.rank(1):.2%} and mAP "
+                f"{result.mean_ap:.2%}, where {rank:.2%} and {precision:.2%} are known. No score here counts",
             )
-    return tuple(found)
 
 
-def _division() -> tuple[Alarm, ...]:
+def _division() -> Iterator[Alarm]:
     """Nobody may be on both sides, neither by code nor by picture: each person's pictures have their own value."""
     search, _ = known_search()
     codes = search.identities
@@ -75,12 +74,9 @@ def _division() -> tuple[Alarm, ...]:
         if side is not None
     ]
     both = len(values[0] & values[1])
-    if not both and not division.on_both_sides and values[0] and values[1]:
-        return ()
-    return (
-        Alarm(
+    if both or division.on_both_sides or not values[0] or not values[1]:
+        yield Alarm(
             "division",
             f"{max(both, division.on_both_sides)} of {_PEOPLE} people in a test case both teach an attacker and are "
             "attacked by it: attackers who learn are not scored on strangers. No score of theirs counts",
-        ),
-    )
+        )

@@ -25,9 +25,9 @@ from veilkit.attacks.headline import Cost
 from veilkit.attacks.learned.training_cost import one_update, recogniser_update_seconds
 from veilkit.attacks.people_split import attack_size
 from veilkit.attacks.pictures import resized
-from veilkit.audit.cells.engine import FORMAT, Place, holds
+from veilkit.audit.cells.engine import FORMAT, holds
 from veilkit.audit.cells.prepared import Prepared
-from veilkit.audit.cells.store import as_json
+from veilkit.audit.cells.store import CellFiles, as_json
 from veilkit.audit.inputs.plan import AuditPlan
 from veilkit.audit.inputs.subject import Subject
 from veilkit.experts import Embedder
@@ -170,13 +170,13 @@ CELL = "budget"
 _CHOICE = TypeAdapter(Choice)
 
 
-def affordable(prepared: Prepared, place: Place, seconds: float) -> Choice:
+def affordable(prepared: Prepared, files: CellFiles, seconds: float) -> Choice:
     """The choice for this time, read where it was made before for the same inputs; otherwise costs are measured."""
-    files = place.files.open()
+    files.open()
     facts = {**prepared.facts(CELL), "seconds": seconds, "attacks": sorted(prepared.plan.attacks)}
     facts["runs again"] = prepared.method is not None
     facts |= {"expert": prepared.expert.info.fingerprint, "judge": prepared.judge.info.fingerprint}
-    held = files.read(place.name(CELL))
+    held = files.read(CELL)
     if held is not None and holds(held, facts):
         try:
             return _CHOICE.validate_python(held["result"])
@@ -197,7 +197,7 @@ def affordable(prepared: Prepared, place: Place, seconds: float) -> Choice:
         ),
     )
     result: dict[str, Any] = as_json(choice.facts)
-    files.write(place.name(CELL), {"format": FORMAT, "cell": CELL, "facts": as_json(facts), "result": result})
+    files.write(CELL, {"format": FORMAT, "cell": CELL, "facts": as_json(facts), "result": result})
     return choice
 
 

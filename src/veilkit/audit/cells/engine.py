@@ -14,10 +14,8 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import torch
@@ -33,55 +31,43 @@ FORMAT = "veilkit-audit-cell-1"
 _ENDING = 5.0  # seconds that a worker is given to end
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where an audit's cells are kept, and what their names begin with."""
-
-    files: CellFiles
-    prefix: str = ""
-
-    def name(self, cell: str) -> str:
-        """The file's name of a cell."""
-        return f"{self.prefix}{cell}"
-
-
-def compute_cells(prepared: Prepared, place: Place, workers: int = 1) -> dict[str, dict[str, Any]]:
+def compute_cells(prepared: Prepared, files: CellFiles, workers: int = 1) -> dict[str, dict[str, Any]]:
     """The results of all cells by name.
 
     A cell is computed again where its facts (inputs, versions, settings, seed) are others than those in its file.
     workers: processes that compute attacks; what all of them need is computed before, in this one. The results are
     the same for any number.
     """
-    files = place.files.open()
+    files.open()
     found: dict[str, dict[str, Any]] = {}
     missing = []
     for cell in prepared.cells:
-        held = files.read(place.name(cell))
+        held = files.read(cell)
         if held is not None and holds(held, prepared.facts(cell)):
             found[cell] = held["result"]
         else:
             missing.append(cell)
     shared = [cell for cell in missing if workers < 2 or not cell.startswith(ATTACK)]
     for cell in shared:
-        found[cell] = compute_cell(prepared, place, cell)
+        found[cell] = compute_cell(prepared, files, cell)
     if rest := [cell for cell in missing if cell not in found]:
-        with Progress(len(rest), "attacking") as progress, WorkerPool(prepared.plan, place, workers) as pool:
+        with Progress(len(rest), "attacking") as progress, WorkerPool(prepared.plan, files, workers) as pool:
             for cell in pool.run(rest):
                 progress.advance(1, cell)
         for cell in rest:
-            held = files.read(place.name(cell))
+            held = files.read(cell)
             # A worker that vanished, or a file that somebody took away: this process can do it as well.
-            found[cell] = compute_cell(prepared, place, cell) if held is None else held["result"]
+            found[cell] = compute_cell(prepared, files, cell) if held is None else held["result"]
     return {cell: found[cell] for cell in prepared.cells}
 
 
-def compute_cell(prepared: Prepared, place: Place, cell: str) -> dict[str, Any]:
+def compute_cell(prepared: Prepared, files: CellFiles, cell: str) -> dict[str, Any]:
     """Compute one cell and keep it."""
     facts = as_json(prepared.facts(cell))
     result = as_json(prepared.compute(cell))
-    files = place.files
-    files.write(place.name(cell), {"format": FORMAT, "cell": cell, **_labels(prepared.plan, cell), "facts": facts,
-                                   "result": result})  # fmt: skip
+    files.write(
+        cell, {"format": FORMAT, "cell": cell, **_labels(prepared.plan, cell), "facts": facts, "result": result}
+    )
     return dict(result)
 
 
@@ -106,14 +92,14 @@ def _labels(plan: AuditPlan, cell: str) -> dict[str, Any]:
 class WorkerPool:
     """`workers` processes for one plan; each is sent the next cell when it has done one."""
 
-    def __init__(self, plan: AuditPlan, place: Place, workers: int) -> None:
-        self._plan, self._place, self._count = plan, place, workers
+    def __init__(self, plan: AuditPlan, files: CellFiles, workers: int) -> None:
+        self._plan, self._files, self._count = plan, files, workers
         self._workers: list[_Worker] = []
 
     def __enter__(self) -> Self:
         try:
             # As bytes: otherwise torch sends weights through shared memory, which needs the same parent.
-            task = pickle.dumps((self._plan, self._place, torch.get_num_threads()))
+            task = pickle.dumps((self._plan, self._files, torch.get_num_threads()))
         except (TypeError, AttributeError, pickle.PicklingError):
             raise UsageError(
                 "worker processes must be sent the recognisers: name them or give their files, or use one worker"
@@ -122,9 +108,7 @@ class WorkerPool:
             self._workers.append(_Worker(task))
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for worker in self._workers:
             worker.stop()
 
@@ -184,7 +168,7 @@ def _serve(connection: Connection, task: bytes) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started it ends it
     threading.Thread(target=_end_with_parent, daemon=True).start()
     sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - for as long as the process lives
-    plan, place, threads = pickle.loads(task)  # noqa: S301 - from the process that started this one
+    plan, files, threads = pickle.loads(task)  # noqa: S301 - from the process that started this one
     torch.set_num_threads(threads)  # the number of threads may change the last bits of a result
     try:
         with Cache(plan.features) as cache:
@@ -196,7 +180,7 @@ def _serve(connection: Connection, task: bytes) -> None:
                     return
                 try:
                     prepared = prepared or Prepared.of(plan, cache)
-                    compute_cell(prepared, place, cell)
+                    compute_cell(prepared, files, cell)
                     connection.send(None)
                 except VeilkitError as error:
                     connection.send(error)

@@ -20,8 +20,9 @@ from veilkit.errors import DestinationError
 class CellFiles:
     """JSON objects by name in one folder. A file that was damaged counts as absent."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, prefix: str = "") -> None:
+        """prefix: what the names of the files begin with, where several audits share a folder."""
+        self.folder, self._prefix = folder, prefix
 
     def open(self) -> CellFiles:
         """Make the folder, and remove what a killed run left half written."""
@@ -36,7 +37,7 @@ class CellFiles:
 
     def file(self, name: str) -> Path:
         """Where a cell is kept."""
-        return self.folder / f"{name.replace('/', '.')}.json"
+        return self.folder / f"{self._prefix}{name.replace('/', '.')}.json"
 
     def read(self, name: str) -> dict[str, Any] | None:
         """A cell, or None where there is none that can be read."""

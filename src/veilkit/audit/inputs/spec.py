@@ -73,17 +73,14 @@ class DatasetSpec(_Part):
     start: Path | None = None
 
 
-class ReleaseSpec(_Part):
-    """A folder of protected pictures that is there. dataset: which originals, where the spec has several.
+class _SourceSpec(_Part):
+    """Where a release comes from. dataset: which originals, where the spec has several.
 
-    expert, judge: of this release alone, in place of those of [[experts]]. model: that it was made with.
+    expert, judge: of this release alone, in place of those of [[experts]]. model: that it was, or is, made with.
     """
 
     name: Name
-    protected: Path
     dataset: Name | None = None
-    key: Path | None = None
-    seed: int | None = None
     model: Path | None = None
     decoder: Path | None = None
     student: Path | None = None
@@ -91,22 +88,20 @@ class ReleaseSpec(_Part):
     judge: str | None = None
 
 
-class MethodSpec(_Part):
-    """A method that is run on every dataset, under each seed, and its release audited.
+class ReleaseSpec(_SourceSpec):
+    """A folder of protected pictures that is there."""
 
-    dataset: the one that it is run on, where not on all. expert, judge, student: as of a release.
-    """
+    protected: Path
+    key: Path | None = None
+    seed: int | None = None
 
-    name: Name
+
+class MethodSpec(_SourceSpec):
+    """A method that is run under each seed on its dataset, or on every one, and its release audited."""
+
     method: Annotated[str, AfterValidator(_method)]
     preset: str | None = None
     settings: dict[str, Any] = Field(default_factory=dict)
-    model: Path | None = None
-    decoder: Path | None = None
-    student: Path | None = None
-    dataset: Name | None = None
-    expert: str | None = None
-    judge: str | None = None
 
 
 class ExpertSpec(_Part):

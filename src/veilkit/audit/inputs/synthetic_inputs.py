@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 
-from veilkit.datasets.folder import check_folder, load_folder
+from veilkit.datasets.folder import load_folder
 from veilkit.datasets.labels import MARKET_FOLDERS, is_market_layout, labeller
 from veilkit.datasets.market1501 import JUNK
 from veilkit.errors import UsageError
@@ -39,9 +39,9 @@ class SyntheticInputs:
 
 
 def synthetic_inputs(
-    protected: Path, unseen: str | Path | None, held_out: str | Path | None, student: str | Path | Embedder | None
+    protected: Path, unseen: Path | None, held_out: Path | None, student: str | Path | Embedder | None
 ) -> SyntheticInputs:
-    """The folders and the student that were named; raises where one is not there, or the release is not synthetic."""
+    """The folders and the student that were named; raises where the release is not synthetic."""
     named = {"--unseen": unseen, "--held-out": held_out, "--student": student}
     options = ", ".join(name for name, value in named.items() if value is not None)
     if options and not is_synthetic(known_manifest(protected)[0]):
@@ -49,12 +49,8 @@ def synthetic_inputs(
             f"{options} belongs to a release whose pictures have no originals, but the manifest of {protected.name} "
             "does not say that it is one; leave it out"
         )
-    folders = [None if each is None else Path(each).resolve() for each in (unseen, held_out)]
-    for folder in folders:
-        if folder is not None:
-            check_folder(folder)
     return SyntheticInputs(
-        folders[0], folders[1], load_expert(Path(student)) if isinstance(student, str | Path) else student
+        unseen, held_out, load_expert(Path(student)) if isinstance(student, str | Path) else student
     )
 
 

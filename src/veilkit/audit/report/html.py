@@ -15,7 +15,7 @@ from veilkit.audit.report.pictures import Recovered, recovered_rows, recovering,
 from veilkit.audit.report.plane import plane_figure
 from veilkit.audit.result import AuditResult
 from veilkit.audit.verdicts.verdict import Grade
-from veilkit.audit.verdicts.wording import direction, percent, points, shown, span, summary_of, unbroken
+from veilkit.audit.verdicts.wording import described, direction, percent, points, shown, span, unbroken
 
 SIGNS = dict(zip(Grade, "■▲△?○×–", strict=True))
 """A shape for each grade, so that colour is never all that tells them apart."""
@@ -57,7 +57,7 @@ def write_report(
             strip=strip(subject, show_originals),
             recovered=recovered_rows(recovered.pictures) if recovered is not None and show_originals else [],
             recovered_by=None if recovered is None else recovered.attack,
-            recovered_how="" if recovered is None else summary_of(recovered.attack),
+            recovered_how="" if recovered is None else described(recovered.attack).summary,
             withheld=[] if show_originals else recovering(result.attacks),
             report=report,
             advice=ADVICE,

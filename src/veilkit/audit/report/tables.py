@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from veilkit.audit.result import DIFFERENCE, SETTINGS, AuditResult, By, Measurement, Recogniser
 from veilkit.audit.verdicts.verdict import AttackVerdict
-from veilkit.audit.verdicts.wording import in_tables, is_baseline, percent, summary_of, unproven
+from veilkit.audit.verdicts.wording import described, percent, unproven
 from veilkit.types import Evidence, Score
 
 RATES = ("rank-1", "rank-5", "rank-10", "mAP", "mINP")
@@ -60,10 +60,11 @@ def attack_rows(result: AuditResult) -> tuple[AttackRow, ...]:
     rows = [
         AttackRow(
             evidence=each,
-            summary=summary_of(each.attack),
-            baseline=is_baseline(each.attack),
+            summary=described(each.attack).summary,
+            baseline=described(each.attack).baseline,
             verdict=verdicts.get(each.attack),
-            scores=tuple(score for score in each.scores if in_tables(each.attack, score.metric)) or each.scores[:1],
+            scores=tuple(score for score in each.scores if described(each.attack).in_tables(score.metric))
+            or each.scores[:1],
             gates=_gates(each),
             void=bool(unproven(each)),
         )

@@ -8,10 +8,9 @@ from dataclasses import replace
 from veilkit.audit.result import DIFFERENCE, OTHER_CLASS, SAME_CLASS, AuditResult, Finding
 from veilkit.audit.verdicts.wording import (
     at_least,
+    described,
     found,
-    headline_of,
     interval,
-    is_baseline,
     percent,
     points,
     sentence,
@@ -22,19 +21,21 @@ from veilkit.types import Evidence, Reason, ReasonCode, Role, Score
 
 def summarise(result: AuditResult) -> AuditResult:
     """The result with its findings: what can be concluded first, and of that the attacker's."""
-    found = (*_attackers(result), _utility(result), _similarity(result), _class_similarity(result))
+    found = (*_attackers(result), _utility(result), _similarity(result))
     return replace(result, summary=conclusive_first(each for each in found if each is not None))
 
 
 def _attackers(result: AuditResult) -> Iterator[Finding]:
     """A finding for each attack that was made, or for all that ask one question; those first that undo most."""
-    made = [each for each in result.attacks if each.applicable and each.scores and not is_baseline(each.attack)]
+    made = [
+        each for each in result.attacks if each.applicable and each.scores and not described(each.attack).baseline
+    ]
     answered: set[str] = set()
     for evidence in sorted(made, key=_order):
-        question = headline_of(evidence.attack).question
+        question = described(evidence.attack).headline.question
         if question and question not in answered:
             answered.add(question)
-            alike = [each for each in made if headline_of(each.attack).question == question]
+            alike = [each for each in made if described(each.attack).headline.question == question]
             decisive = min(reversed(alike), key=lambda each: bool(unproven(each)))
             yield _attacked(result, decisive, [each for each in alike if each is not decisive])
         elif not question:
@@ -43,7 +44,7 @@ def _attackers(result: AuditResult) -> Iterator[Finding]:
 
 def _order(evidence: Evidence) -> bool:
     """Attacks that undo a protection first, all others in the order of their table."""
-    return not headline_of(evidence.attack).undoes
+    return not described(evidence.attack).headline.undoes
 
 
 def conclusive_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -70,7 +71,7 @@ def finding(
 
 def _attacked(result: AuditResult, evidence: Evidence, others: Sequence[Evidence] = ()) -> Finding:
     """What an attack found. others: attacks that ask the same."""
-    headline = headline_of(evidence.attack)
+    headline = described(evidence.attack).headline
     scored = found(evidence)
     assert scored is not None
     score, chance = scored
@@ -93,7 +94,7 @@ def _likewise(others: Sequence[Evidence]) -> str:
         scored = found(evidence)
         if scored is not None:
             invalid = " (INVALID)" if unproven(evidence) else ""
-            rates.append(f"with {headline_of(evidence.attack).signal} {percent(scored[0].value)}{invalid}")
+            rates.append(f"with {described(evidence.attack).headline.signal} {percent(scored[0].value)}{invalid}")
     return f" Likewise {' and '.join(rates)}." if rates else ""
 
 
@@ -120,17 +121,28 @@ def _utility(result: AuditResult) -> Finding | None:
 
 
 def _similarity(result: AuditResult) -> Finding | None:
+    """What the eye still sees: of a picture's original, or of the originals of its class where it has none."""
     score = result.score("images", "protected to original", "SSIM")
+    if score is not None:
+        baselines = [each for each in result.attacks if described(each.attack).baseline]
+        mean = next((s.value for each in baselines for s in each.scores if s.metric == "SSIM"), None)
+        text = (
+            f"The structural similarity (SSIM) of protected pictures to their originals is {score.value:.2f}; 1 is "
+            "equal."
+        )
+        if mean is not None:
+            text += f" One and the same mean picture, which shows nobody, reaches {mean:.2f}."
+        return seen(score, text, {} if mean is None else {"mean picture": mean})
+    score, other = (result.score("images", setting, "SSIM") for setting in (SAME_CLASS, OTHER_CLASS))
     if score is None:
         return None
-    baselines = [each for each in result.attacks if is_baseline(each.attack)]
-    mean = next((s.value for each in baselines for s in each.scores if s.metric == "SSIM"), None)
     text = (
-        f"The structural similarity (SSIM) of protected pictures to their originals is {score.value:.2f}; 1 is equal."
+        "The structural similarity (SSIM) of synthetic pictures to originals of the same class is "
+        f"{score.value:.3f}; 1 is equal."
     )
-    if mean is not None:
-        text += f" One and the same mean picture, which shows nobody, reaches {mean:.2f}."
-    return seen(score, text, {} if mean is None else {"mean picture": mean})
+    if other is not None:
+        text += f" To originals of other people it is {other.value:.3f}."
+    return seen(score, text, {} if other is None else {"other people": other.value})
 
 
 def seen(score: Score, text: str, marks: Mapping[str, float]) -> Finding:
@@ -146,20 +158,6 @@ def seen(score: Score, text: str, marks: Mapping[str, float]) -> Finding:
         marks={name: max(0.0, value) for name, value in marks.items()},
         scale="similarity",
     )
-
-
-def _class_similarity(result: AuditResult) -> Finding | None:
-    score = result.score("images", SAME_CLASS, "SSIM")
-    if score is None:
-        return None
-    other = result.score("images", OTHER_CLASS, "SSIM")
-    text = (
-        "The structural similarity (SSIM) of synthetic pictures to originals of the same class is "
-        f"{score.value:.3f}; 1 is equal."
-    )
-    if other is not None:
-        text += f" To originals of other people it is {other.value:.3f}."
-    return seen(score, text, {} if other is None else {"other people": other.value})
 
 
 def _synthetic(result: AuditResult) -> bool:

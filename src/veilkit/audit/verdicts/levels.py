@@ -6,7 +6,7 @@ from veilkit.attacks.intervals import CONFIDENCE
 from veilkit.audit.result import AuditResult
 from veilkit.audit.verdicts.remedies import by_need, for_invalid, for_missing, why_missing
 from veilkit.audit.verdicts.verdict import ORDER, AttackVerdict, Grade, LevelVerdict, Thresholds, grade, over_chance
-from veilkit.audit.verdicts.wording import found, is_baseline, percent, sentence, tells_identity, together, unproven
+from veilkit.audit.verdicts.wording import described, found, percent, sentence, together, unproven
 from veilkit.metrics import clopper_pearson
 from veilkit.types import Evidence, Level, Score
 
@@ -19,7 +19,7 @@ def level_verdicts(result: AuditResult, thresholds: Thresholds) -> tuple[LevelVe
     verdicts: list[LevelVerdict] = []
     for level in Level:
         below = min((each.grade for each in verdicts), key=ORDER.index, default=Grade.NOT_ATTACKED)
-        tried = [each for each in result.attacks if each.level is level and not is_baseline(each.attack)]
+        tried = [each for each in result.attacks if each.level is level and not described(each.attack).baseline]
         verdicts.append(_verdict(result, level, tried, below, thresholds))
     return tuple(verdicts)
 
@@ -52,7 +52,7 @@ def attack_verdict(result: AuditResult, evidence: Evidence, thresholds: Threshol
         over_chance_high=_over(_room(score, _people(result, evidence)), chance),
         unprotected=_over(gates["on originals"], gates.get("chance")) if same else None,
         invalid=tuple(map(str, evidence.invalid)),
-        counts=tells_identity(evidence.attack),
+        counts=described(evidence.attack).tells_identity,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from veilkit.attacks import attack_named
-from veilkit.attacks.headline import Described, Headline, general_headline
+from veilkit.attacks.headline import Described
 from veilkit.audit.result import AuditResult, Measurement
 from veilkit.types import Evidence, Reason, ReasonCode, Score
 
@@ -48,40 +48,24 @@ def judge_name(result: AuditResult) -> str:
     return f"{kind} ({result.judge.name})"
 
 
-def summary_of(attack: str) -> str:
-    """What an attack does, in one line."""
+def described(attack: str) -> type[Described]:
+    """What an attack says of itself, or in general terms what can be said of one of another version."""
     known = attack_named(attack)
-    return attack.replace("_", " ") if known is None else known.summary
+    if known is not None:
+        return known
 
+    class Unknown(Described):
+        name = attack
+        summary = attack.replace("_", " ")
 
-def is_baseline(attack: str) -> bool:
-    """Whether an attack is no adversary but what adversaries must beat."""
-    known = attack_named(attack)
-    return known is not None and known.baseline
-
-
-def in_tables(attack: str, metric: str) -> bool:
-    """Whether the tables of a report show this score of an attack beside its headline."""
-    return (attack_named(attack) or Described).in_tables(metric)
-
-
-def tells_identity(attack: str) -> bool:
-    """Whether an attack tells who somebody is, and so takes part in its level's grade."""
-    known = attack_named(attack)
-    return known is None or known.tells_identity
-
-
-def headline_of(attack: str) -> Headline:
-    """How an attack tells what it found, as it says itself."""
-    known = attack_named(attack)
-    return general_headline(attack, attack.replace("_", " ")) if known is None else known.headline
+    return Unknown
 
 
 def found(evidence: Evidence | None) -> tuple[Score, float | None] | None:
     """The score of an attack's headline, its first where that was not measured, and chance where it is known."""
     if evidence is None or not evidence.scores:
         return None
-    metric = headline_of(evidence.attack).metric
+    metric = described(evidence.attack).headline.metric
     score = next((each for each in evidence.scores if each.metric == metric), evidence.scores[0])
     return score, evidence.details.get("chance", {}).get(score.metric)
 
@@ -122,7 +106,7 @@ def sentence(result: AuditResult, evidence: Evidence) -> str:
     scored = found(evidence)
     assert scored is not None
     score, chance = scored
-    headline = headline_of(evidence.attack)
+    headline = described(evidence.attack).headline
     name = judge_name(result)
     text = headline.sentence.format(
         value=percent(score.value), interval=interval(score), judge=name[0].lower() + name[1:], Judge=name
