@@ -47,48 +47,48 @@ class Recogniser:
 
 
 @dataclass(frozen=True, slots=True)
-class Measurement:
+class _Measured:
+    """By whom something was measured, and in which of SETTINGS."""
+
+    by: By
+    setting: str
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement(_Measured):
     """A score, by whom it was measured and in which setting.
 
     setting: one of SETTINGS, DIFFERENCE, or what the pictures were compared with. chance: what blind guessing scores,
     where that is known. reference: the originals alone, which have no direction.
     """
 
-    by: By
-    setting: str
     score: Score
     chance: float | None = None
     reference: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(_Measured):
     """CMC: the share of searches with a right answer among the first 1, 2, ... answers."""
 
-    by: By
-    setting: str
     rates: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Histogram:
+class Histogram(_Measured):
     """Cosine similarities of pairs of pictures: shares (summing to 1) for the same and for different people."""
 
-    by: By
-    setting: str
     edges: tuple[float, ...]
     same: tuple[float, ...]
     different: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Roc:
+class Roc(_Measured):
     """Pairs of pictures told apart by a threshold on their similarity: the share of pairs of one person that is
     accepted (`tpr`) where at most `fpr` of the pairs of different people are. auc: the area under the whole curve.
     """
 
-    by: By
-    setting: str
     fpr: tuple[float, ...]
     tpr: tuple[float, ...]
     auc: float
@@ -97,11 +97,9 @@ class Roc:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class Tally(_Measured):
     """How many of each person's searches found a right answer first, in the order of `Tallies.searches`."""
 
-    by: By
-    setting: str
     hits: tuple[int, ...]
 
 

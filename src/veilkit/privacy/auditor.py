@@ -67,7 +67,7 @@ def antipodal(
     10. gaussian: where Gaussian noise is claimed, test its parameter too, which says more for the same draws.
     """
     x = torch.full((1, dimension), norm / math.sqrt(dimension), dtype=torch.float64)
-    one, other = (_drawn(release, sign * x, draws) for sign in (1.0, -1.0))
+    one, other = (_outputs(release, (sign * x).repeat(draws, 1)) for sign in (1.0, -1.0))
     direction = x.numpy()[0] / norm
 
     def scores(outputs: Array) -> Array:
@@ -158,10 +158,6 @@ def _gaussian_epsilon(mu: float, delta: float) -> float:
     if delta <= 0.0:
         raise ConfigError("Gaussian noise has no epsilon at delta 0: give the delta that is claimed")
     return float(get_epsilon_gaussian(1.0 / mu, delta)) if mu > 0.0 else 0.0
-
-
-def _drawn(release: Release, x: Tensor, draws: int) -> Array:
-    return _outputs(release, x.repeat(draws, 1))
 
 
 def _outputs(release: Release, inputs: Tensor) -> Array:

@@ -29,7 +29,7 @@ from veilkit.types import Guarantee, Level
 
 Per: TypeAlias = Literal["record", "person"]
 _FORMAT = "veilkit privacy ledger 1"
-_AGAIN = re.compile(r"^again \d+: ")
+_REPEAT = re.compile(r"^again \d+: ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class Ledger:
         with self._store.transaction():
             self._known(mechanism, owners)
             while wanted:
-                number = self._store.number(again(self._description(mechanism), times), self._cost(mechanism))
+                number = self._store.number(_repeat_name(self._description(mechanism), times), self._cost(mechanism))
                 held = self._store.vectors(number, list(wanted))
                 new = [(name, owners[name], row.tobytes()) for name, row in wanted.items() if name not in held]
                 self._store.add(number, now, new)
@@ -177,7 +177,7 @@ class Ledger:
     def only(self, mechanism: Mechanism) -> bool:
         """Whether nothing was released by any other mechanism."""
         own = self._description(mechanism)
-        return all(_AGAIN.sub("", description) == own for description in self._store.descriptions())
+        return all(_REPEAT.sub("", description) == own for description in self._store.descriptions())
 
     def spent(self, key: str) -> Spent:
         """What one record or person has lost so far: nothing for one that is not known."""
@@ -276,10 +276,10 @@ class Ledger:
             )
 
 
-def again(description: str, times: int) -> str:
+def _repeat_name(description: str, times: int) -> str:
     """A mechanism as the ledger names it where it has released another vector of a record before, so many times.
 
-    >>> again("privunit", 0), again("privunit", 1)
+    >>> _repeat_name("privunit", 0), _repeat_name("privunit", 1)
     ('privunit', 'again 1: privunit')
     """
     return f"again {times}: {description}" if times else description

@@ -32,18 +32,15 @@ def paired_differences(
     those of the two values let expect. people: (Q,) the queries' people, who are drawn again.
     """
     valid = protected.valid & raw.valid
+    note = "; ".join(filter(None, ["in shares of the searches, protected minus raw", note]))
     rows = {
         "rank-1": (protected.hits(1)[valid], raw.hits(1)[valid]),
         "mAP": (protected.average_precision[valid], raw.average_precision[valid]),
     }
     return tuple(
-        Measurement(by, DIFFERENCE, difference_score(metric, first, second, people[valid], role, rng, _told(note)))
+        Measurement(by, DIFFERENCE, difference_score(metric, first, second, people[valid], role, rng, note))
         for metric, (first, second) in rows.items()
     )
-
-
-def _told(note: str) -> str:
-    return "; ".join(filter(None, ["in shares of the searches, protected minus raw", note]))
 
 
 def difference_score(

@@ -110,13 +110,11 @@ class Prepared:
     @cached_property
     def unpaired(self) -> UnpairedSubject | None:
         """What a synthetic release is asked; None for any other."""
-        plan = self.plan
         if not is_synthetic(self.subject.manifest):
             return None
         return load_unpaired(
-            plan.originals, plan.protected, self.subject, self.inputs, key=plan.key, seed=plan.seed,
-            labels=plan.labels, limits=plan.limits, cache=self.cache, recogniser=self.judge, rng=self.rng,
-        )  # fmt: skip
+            self.plan, self.subject, self.inputs, cache=self.cache, recogniser=self.judge, rng=self.rng
+        )
 
     @property
     def cells(self) -> tuple[str, ...]:

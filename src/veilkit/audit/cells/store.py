@@ -5,7 +5,6 @@ An audit's cells (one for each attack and kind of measurement) are kept by this,
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -56,11 +55,6 @@ class CellFiles:
 def as_json(values: Any) -> Any:
     """Values as they come back from a JSON file: two that are equal there are equal here."""
     return json.loads(json.dumps(values))
-
-
-def facts_digest(facts: Mapping[str, Any]) -> str:
-    """SHA-256 of what a result depends on."""
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 def _alive(process: str) -> bool:

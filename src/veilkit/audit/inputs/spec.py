@@ -192,8 +192,8 @@ def _check_texts(value: object) -> None:
 
 def _no_spec(file: Path, wrong: list[str]) -> ConfigError:
     more = f"; and {len(wrong) - _MOST_PROBLEMS} more" if len(wrong) > _MOST_PROBLEMS else ""
-    told = "; ".join(each[:500] for each in wrong[:_MOST_PROBLEMS])
-    return ConfigError(f"{file.name} is no audit spec: {told}{more}. See docs/audit.md")
+    named = "; ".join(each[:500] for each in wrong[:_MOST_PROBLEMS])
+    return ConfigError(f"{file.name} is no audit spec: {named}{more}. See docs/audit.md")
 
 
 def _check(spec: AuditSpec, file: Path) -> None:

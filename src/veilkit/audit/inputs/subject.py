@@ -292,12 +292,12 @@ def _cut(
         kept.append(item)
         files[0].append(parts[0])
         files[1].append(parts[1])
-    if resized:
-        left = counted(resized, "box is left out", "boxes are left out")
-        notes.append(f"{left}: their protected pictures have another size than the originals")
-    if outside:
-        left = counted(outside, "box is left out", "boxes are left out")
-        notes.append(f"{left}: outside of the picture, there is nothing to cut out")
+    for count, why in (
+        (resized, "their protected pictures have another size than the originals"),
+        (outside, "outside of the picture, there is nothing to cut out"),
+    ):
+        if count:
+            notes.append(f"{counted(count, 'box is left out', 'boxes are left out')}: {why}")
     if not kept:
         raise DataError(
             f"nothing can be measured: of {len(items)} boxes, {resized} lie in pictures whose size the protection "

@@ -19,6 +19,7 @@ from veilkit.attacks import LabelledPictures, UnpairedRelease, UnpairedTarget
 from veilkit.attacks.synthetic_release.nearest import RememberedPictures
 from veilkit.audit.inputs.cache import Cache
 from veilkit.audit.inputs.pictures import File, FilePictures, scan
+from veilkit.audit.inputs.plan import AuditPlan
 from veilkit.audit.inputs.student import HOW, PrototypeStudent, RememberedModel
 from veilkit.audit.inputs.subject import Subject, digest
 from veilkit.audit.inputs.synthetic_inputs import SyntheticInputs, part_people, people_in
@@ -69,34 +70,29 @@ class UnpairedSubject:
 
 
 def load_unpaired(
-    originals: Path,
-    protected: Path,
+    plan: AuditPlan,
     subject: Subject,
     inputs: SyntheticInputs,
     *,
-    key: Path | None,
-    seed: int | None,
-    labels: str,
-    limits: Limits,
     cache: Cache,
     recogniser: Embedder,
     rng: Randomness,
 ) -> UnpairedSubject:
-    """The target of a subject whose release is synthetic. What is missing is told in it, and is no error."""
+    """The target of a subject whose release is synthetic. It says what is missing, which is no error."""
     assert subject.manifest is not None
-    names = subject.manifest.names
-    secret, key_notes = choose_key(protected, subject.manifest, key, seed)
+    names, limits = subject.manifest.names, plan.limits
+    secret, key_notes = choose_key(plan.protected, subject.manifest, plan.key, plan.seed)
     if secret is None and names == "pseudonyms":
         return UnpairedSubject(None, f"nobody can tell whom its classes stand for: {'; '.join(key_notes)}")
     person_of = {
         person if secret is None else class_name(person, secret, names): person
-        for person in people_in(originals, labels)
+        for person in people_in(plan.originals, plan.labels)
     }
-    soft, notes = _read_labels(protected)
+    soft, notes = _read_labels(plan.protected)
     folders = [file.path.rpartition("/")[0] for file in subject.protected.files]
     # Who was trained on has a class among the soft labels, even where the share of pictures was rounded to none.
     trained = {person_of[name] for name in {*folders, *(soft.classes if soft else ())} if name in person_of}
-    parts = part_people(originals, labels, trained, inputs.unseen, inputs.held_out)
+    parts = part_people(plan.originals, plan.labels, trained, inputs.unseen, inputs.held_out)
     notes += parts.notes
     refused: Counter[str] = Counter()
     members = _read(parts.members, limits, cache, refused, notes)
@@ -114,7 +110,7 @@ def load_unpaired(
         notes.append(f"{lost} synthetic pictures stand for nobody in the originals and are left out")
     codes = {person: code for code, person in enumerate(sorted({*members.people, *held_out.people}))}
     synthetic = Found(
-        protected,
+        plan.protected,
         tuple(subject.protected.files[place] for place in kept),
         tuple(person_of[folders[place]] for place in kept),
     )
@@ -127,13 +123,13 @@ def load_unpaired(
         held_out=_labelled(held_out, codes, limits, cache, parts.held_out.name) if held_out.files else None,
         recogniser=recogniser,
     )
-    hashes = [file.sha256 for part in (members, held_out) if part.root == originals for file in part.files]
+    hashes = [file.sha256 for part in (members, held_out) if part.root == plan.originals for file in part.files]
     return UnpairedSubject(
         target,
         members=members,
         synthetic=synthetic,
         read=(members, unseen, held_out, synthetic),
-        used=Input(originals.name, len(hashes), digest(hashes), dict(refused.most_common())),
+        used=Input(plan.originals.name, len(hashes), digest(hashes), dict(refused.most_common())),
         notes=(_counted(members, unseen, held_out), *notes),
     )
 
@@ -199,9 +195,9 @@ def _counted(members: Found, unseen: Found, held_out: Found) -> str:
     def people(part: Found) -> int:
         return len(set(part.people))
 
-    again = f"{len(unseen.files)} other pictures of {people(unseen)}" if unseen.files else "no other pictures"
+    unseen_text = f"{len(unseen.files)} other pictures of {people(unseen)}" if unseen.files else "no other pictures"
     others = f"{len(held_out.files)} pictures of {people(held_out)}" if held_out.files else "no pictures of"
     return (
         f"{len(members.files)} originals of {people(members)} people were trained on; to compare with there are "
-        f"{again} of them and {others} other people"
+        f"{unseen_text} of them and {others} other people"
     )
