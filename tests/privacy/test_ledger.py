@@ -4,12 +4,16 @@ import datetime
 import json
 import math
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from dp_accounting import get_epsilon_gaussian
 
+from tests.privacy import killed_releases as script
 from veilkit.errors import BudgetError, ConfigError, DataError, DestinationError
 from veilkit.privacy import AnalyticGaussian, Budget, DisguisePaper, Ledger, PrivUnit, SeededNoise, unit
 
@@ -245,3 +249,95 @@ def test_a_check_raises_what_a_release_would_and_charges_nothing(file: Path) -> 
         assert list(map(sorted, (paid, ["1", "2"]))) == [["1", "2"]] * 2
         assert torch.equal(torch.from_numpy(paid["2"].copy()), first[1])
         assert ledger.released(PrivUnit(dimension=8, epsilon=1.0), ["1"]) == {}
+
+
+TIGHT = Budget(epsilon=4.0, delta=0.0)
+
+
+def published_vectors(count: int) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal((count, 8)).astype(np.float32)
+
+
+def test_adopted_vectors_are_charged_once_and_given_again(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "ledger", budget=TIGHT, per="person") as ledger:
+        found = published_vectors(2)
+        for charged in (2, 0):
+            assert ledger.adopt(PRIVUNIT, found, records=["1", "2"], persons=["ann", "ann"]) == charged
+        assert ledger.spent("ann").epsilon == 4.0
+        given = torch.zeros(2, 8)
+        given[:, 0] = 1.0
+        assert (ledger.release(PRIVUNIT, given, records=["1", "2"], persons=["ann", "ann"]).numpy() == found).all()
+        with pytest.raises(BudgetError):
+            ledger.release(PRIVUNIT, given[:1], records=["3"], persons=["ann"])
+
+
+def test_what_is_out_is_charged_past_the_budget_and_another_vector_is_another_release(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "ledger", budget=TIGHT, per="record") as ledger:
+        found = published_vectors(3)
+        charged = [ledger.adopt(PRIVUNIT, found[row : row + 1], records=["a"]) for row in (0, 1, 2, 1, 0)]
+        assert charged == [1, 1, 1, 0, 0]
+        assert (ledger.spent("a").epsilon, ledger.spent("a").left) == (6.0, 0.0)
+        assert (ledger.released(PRIVUNIT, ["a"])["a"] == found[0]).all()
+        assert ledger.only(PRIVUNIT)
+        assert not ledger.only(PrivUnit(dimension=8, epsilon=1.0))
+
+
+def test_what_is_no_vector_or_another_persons_is_not_adopted(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "ledger", budget=TIGHT, per="person") as ledger:
+        ledger.adopt(PRIVUNIT, published_vectors(1), records=["1"], persons=["ann"])
+        endless = published_vectors(1)
+        endless[0, 3] = np.inf
+        for wrong in (published_vectors(1)[:, :4], endless):
+            with pytest.raises(DataError, match="finite vectors of 8"):
+                ledger.adopt(PRIVUNIT, wrong, records=["2"], persons=["ann"])
+        with pytest.raises(DataError, match="another person's"):
+            ledger.adopt(PRIVUNIT, published_vectors(1), records=["1"], persons=["bob"])
+        assert len(ledger) == 1
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("killed")
+    subprocess.run([sys.executable, script.__file__, str(folder)], check=True, timeout=300)
+    return folder
+
+
+def published(folder: Path) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for line in (folder / "published").read_text().splitlines():
+        record, vector = line.split()
+        if len(vector) == script.DIGITS:  # else it was killed in the middle of the line
+            found.setdefault(record, set()).add(vector)
+    return found
+
+
+def test_killed_while_noise_is_drawn_nothing_is_charged_and_nothing_was_handed_out(folder: Path) -> None:
+    assert not (folder / "before" / "published").exists()
+    with Ledger(folder / "before" / "ledger") as ledger:
+        assert len(ledger) == 0
+        assert ledger.spent("0").epsilon == 0.0
+
+
+def test_killed_after_the_charge_the_same_vectors_are_given_later_and_cost_nothing_more(folder: Path) -> None:
+    assert not (folder / "after" / "published").exists()
+    with Ledger(folder / "after" / "ledger") as ledger:
+        assert ledger.spent("0").epsilon == script.EACH * script.EPSILON
+        assert len(ledger) == script.EACH
+    script.publish(folder / "after")
+    assert len(published(folder / "after")) == script.PEOPLE * script.EACH
+    with Ledger(folder / "after" / "ledger") as ledger:
+        assert ledger.spent("0").releases == script.EACH
+
+
+def test_killed_many_times_every_record_was_charged_once_and_published_as_one_vector(folder: Path) -> None:
+    kills = [int(line) for line in (folder / "often" / "kills").read_text().split()]
+    assert len(kills) == script.KILLS
+    assert kills[0] < script.PEOPLE * script.EACH, "killed before all was published"
+    found = published(folder / "often")
+    assert len(found) == script.PEOPLE * script.EACH
+    assert all(len(vectors) == 1 for vectors in found.values())
+    with Ledger(folder / "often" / "ledger") as ledger:
+        assert len(ledger) == script.PEOPLE * script.EACH
+        worst = ledger.worst()
+        assert worst is not None
+        assert worst.epsilon == script.EACH * script.EPSILON

@@ -10,9 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 from PIL import Image
 
+from studies.comparison import measures as all_measures
 from studies.comparison.faces import aligned_folder, chosen_faces
 from studies.comparison.matrix import SPEC, Judges
 from studies.comparison.models import DEFAULTS, Models
@@ -26,12 +29,14 @@ from tests.methods.experts import tiny_expert_file
 from tests.methods.peprnets import tiny_peprnet_file
 from tests.methods.pools import tiny_fro
 from tests.studies.harness import TINY_STUDIES, Done, flat_faces
+from veilkit.attacks.pictures import HeldPictures
 from veilkit.audit.inputs.spec import read_spec
 from veilkit.audit.matrix import combinations
 from veilkit.datasets.lfw import load_lfw
 from veilkit.errors import CheckpointError, DataError, UsageError
 from veilkit.experts.names import file_sha256
 from veilkit.methods import METHODS, Learns
+from veilkit.rng import Randomness
 
 QUICK = {"group": 64, "assembly.steps": 1}
 TINY = TINY_STUDIES["comparison"].config
@@ -267,3 +272,33 @@ def test_all_rows_that_are_not_measured_say_so() -> None:
     assert "| random replacement | not run: not measured yet |" in text
     row = study.claims(cells, study.published)[0]
     assert (row["figure"], row["note"]) == (2, "not measured yet: blur, face-replace")
+
+
+class Finder:
+    """Says that the points are where the first pixel's brightness puts them, and that black pictures have none."""
+
+    def predict(self, images: torch.Tensor) -> torch.Tensor:
+        base = torch.tensor([[40.0, 10], [30, 10], [0, 10], [10, 10], [20, 30]])
+        shift = 10 * images[:, 0, 0, 0]
+        points = base[None] + torch.stack([shift, torch.zeros_like(shift)], -1)[:, None]
+        points[images.flatten(1).sum(1) == 0] = torch.nan
+        return points
+
+
+def test_faces_are_counted_where_they_were_and_points_measured_where_both_were_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(all_measures, "load_predictor", lambda name: Finder())
+    before, after = torch.full((4, 3, 8, 8), 0.5), torch.full((4, 3, 8, 8), 0.5)
+    before[3] = 0  # a face that nobody finds in the original is not asked for
+    after[2] = 0
+    after[1] = 0.9  # moved by 4 pixels, where the eyes are 40 apart
+    people = np.array([0, 0, 1, 1])
+    found = all_measures.faces_kept(HeldPictures(before), HeldPictures(after), people, Randomness.from_seed(0))
+    assert found["found"][0] == pytest.approx(2 / 3)
+    assert found["moved"][0] == pytest.approx(0.05)
+    gone = all_measures.faces_kept(HeldPictures(before), HeldPictures(0 * after), people, Randomness.from_seed(0))
+    assert (gone["found"][0], gone["moved"]) == (0.0, None)
+    assert gone["found"][2] > 0.5  # of two people: none of them found proves little
+    none = all_measures.faces_kept(HeldPictures(0 * before), HeldPictures(after), people, Randomness.from_seed(0))
+    assert (none["found"], none["moved"]) == (None, None)
