@@ -13,7 +13,7 @@ from tests.gallery.conftest import DIMENSION, EPSILON, described, some
 from tests.gallery.test_cli import features_file, veilkit
 from veilkit.errors import BudgetError, DataError
 from veilkit.gallery import Added, Gallery, Reconciled
-from veilkit.gallery.catalogue import Catalogue
+from veilkit.gallery.private import Catalogue
 from veilkit.privacy import Budget, PrivUnit
 from veilkit.privacy.ledger import Ledger
 

@@ -25,7 +25,7 @@ from veilkit.privacy import (
     identification_bound,
     unit,
 )
-from veilkit.privacy.bounds import epsilon_from_rates, gaussian_parameter, rates_at_least, rates_at_most
+from veilkit.privacy.auditor import epsilon_from_rates, gaussian_parameter, rates_at_least, rates_at_most
 
 
 @pytest.mark.parametrize("bug", privacy_audit.BUGS, ids=lambda bug: bug.name)

@@ -29,8 +29,7 @@ from veilkit.audit.cells.prepared import (
 from veilkit.audit.cells.store import CellFiles
 from veilkit.audit.inputs.cache import Cache
 from veilkit.audit.inputs.judges import describe
-from veilkit.audit.inputs.plan import AuditPlan
-from veilkit.audit.options import AuditOptions, seconds_of, wanted_attacks
+from veilkit.audit.options import AuditOptions, AuditPlan, seconds_of, wanted_attacks
 from veilkit.audit.private_files import private_audit_folder, write_private
 from veilkit.audit.report.html import write_report
 from veilkit.audit.report.markdown import write_markdown
@@ -73,7 +72,7 @@ def measure(options: AuditOptions) -> AuditResult:
     with Cache(plan.features) as kept:
         prepared = Prepared.of(plan, kept)
         _ = prepared.method  # a wrong model is told before any work
-        facts = _facts(plan, options.show_originals) | prepared.inputs.facts | _chosen(options, started, prepared)
+        facts = _facts(plan, options.show_originals) | _chosen(options, started, prepared)
         facts["thresholds"] = as_dict(bars)
         if seconds is not None:
             choice = affordable(prepared, files, seconds)
@@ -146,13 +145,17 @@ def _assembled(
 
 
 def _chosen(options: AuditOptions, started: Mapping[str, str], prepared: Prepared) -> dict[str, Any]:
+    plan, student = prepared.plan, prepared.student
     chosen = {
+        "unseen": plan.unseen and plan.unseen.name,  # no paths of this machine
+        "held_out": plan.held_out and plan.held_out.name,
+        "student_sha256": student and student.sha256,
         "learn": options.learn,
         "start_sha256": started.get("start"),
         "attacks": None if options.attacks is None else sorted(options.attacks),
         "decoder_sha256": None if prepared.stolen is None else prepared.stolen.sha256,
-        "model_sha256": None if prepared.plan.model is None else file_sha256(prepared.plan.model),
-        "boxes": None if prepared.plan.boxes is None else prepared.plan.boxes.name,
+        "model_sha256": plan.model and file_sha256(plan.model),
+        "boxes": plan.boxes and plan.boxes.name,
     }
     return {name: value for name, value in chosen.items() if value is not None}
 

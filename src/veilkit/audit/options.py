@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from veilkit.datasets.folder import check_folder
 from veilkit.errors import DataError, KeyFileError, UsageError
 from veilkit.experts.names import check_expert_name
-from veilkit.options import Options, check_model_file, option
+from veilkit.options import Options, check_model_file, option, words_of
 
 if TYPE_CHECKING:
+    from veilkit.attacks import Budget
     from veilkit.audit.verdicts.verdict import Thresholds
     from veilkit.experts.base import Embedder
     from veilkit.media.reading import Limits
@@ -157,6 +158,64 @@ class AuditOptions(Options):
                     f"the audit must lie apart from the pictures, but {target} is in {folder}; see --out"
                 )
         return target
+
+
+@dataclass(frozen=True, slots=True)
+class AuditPlan:
+    """The options of an audit, resolved. features: the cache's file. work: where trainings are kept.
+
+    attacks: names of those to make. budget: of attackers who learn, None for none; why_none: why there is none, where
+    one was asked for. people: at most so many are measured, None for all. start: weights that those who train a
+    recogniser start from. model: of the protection, for who can run it or has stolen it.
+    """
+
+    originals: Path
+    protected: Path
+    features: Path
+    work: Path
+    attacks: frozenset[str]
+    limits: Limits
+    key: Path | None = None
+    seed: int | None = None
+    expert: str | Path | Embedder | None = None
+    judge: str | Path | Embedder | None = None
+    labels: str = "auto"
+    boxes: Path | None = None
+    unseen: Path | None = None
+    held_out: Path | None = None
+    student: str | Path | Embedder | None = None
+    decoder: Path | None = None
+    model: Path | None = None
+    budget: Budget | None = None
+    why_none: str = ""
+    start: Path | None = None
+    people: int | None = None
+    draw_seed: int = 0
+
+    @classmethod
+    def of(cls, options: AuditOptions, **own: Any) -> AuditPlan:
+        """The plan of an audit with these options, whose paths are followed now; `own` is what they do not hold."""
+        from veilkit.media.reading import Limits
+
+        own = {"limits": options.limits or Limits(), **own}
+        words, names = words_of(AuditOptions), {each.name for each in fields(cls)} - own.keys()
+        given: dict[str, Any] = {name: getattr(options, name) for name in names if hasattr(options, name)}
+        for name, value in given.items():
+            if name in words and words[name].kind is Path and isinstance(value, str | Path):
+                given[name] = Path(value).resolve()
+        return cls(**{name: value for name, value in given.items() if value is not None}, **own)
+
+    @property
+    def key_file(self) -> Path | None:
+        """The key that was given, or the one where `protect` puts it."""
+        beside = self.protected.with_name(self.protected.name + ".private") / "key"
+        return self.key or (beside if beside.is_file() else None)
+
+    @property
+    def private_folders(self) -> tuple[Path, ...]:
+        """Where a ledger of the release may lie: beside its key, and where `protect` puts it."""
+        beside = self.protected.with_name(self.protected.name + ".private")
+        return (beside,) if self.key is None or self.key.parent == beside else (self.key.parent, beside)
 
 
 def _check_not_swapped(originals: Path, protected: Path) -> None:

@@ -7,10 +7,9 @@ import secrets
 from pathlib import Path
 
 from veilkit.errors import ConfigError, DestinationError, UsageError
-from veilkit.gallery.catalogue import Catalogue
 from veilkit.gallery.facts import FACTS, Facts, write_facts
 from veilkit.gallery.milvus import VectorStore, check_url
-from veilkit.gallery.private import gallery_secret, private_file
+from veilkit.gallery.private import Catalogue, gallery_secret, private_file
 from veilkit.key import read_or_create_key
 from veilkit.privacy import Budget, Ledger, Mechanism, affordable
 from veilkit.privacy.ledger import Per

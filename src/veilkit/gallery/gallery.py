@@ -11,13 +11,12 @@ import torch
 from torch import Tensor
 
 from veilkit.errors import ConfigError, DataError
-from veilkit.gallery.catalogue import Entry
 from veilkit.gallery.creation import create_gallery
 from veilkit.gallery.export import Exported, write_export
 from veilkit.gallery.facts import Facts, read_facts
 from veilkit.gallery.inputs import Time, checked_cameras, checked_names, checked_times, milliseconds
 from veilkit.gallery.milvus import Hit, VectorStore, expression
-from veilkit.gallery.private import Private, key_beside
+from veilkit.gallery.private import Entry, Private, key_beside
 from veilkit.gallery.reconciling import Reconciled, charge_unpaid, compare, merged, name_paid
 from veilkit.gallery.statement import Added, Statement, make_statement
 from veilkit.privacy import Budget, Mechanism, unit

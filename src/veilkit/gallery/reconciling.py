@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from veilkit.errors import DataError
-from veilkit.gallery.catalogue import Entry
 from veilkit.gallery.milvus import VectorStore
-from veilkit.gallery.private import Private, pages
+from veilkit.gallery.private import Entry, Private, pages
 from veilkit.privacy import Mechanism
 
 PAGE = 2000  # vectors compared at once

@@ -5,8 +5,15 @@ from __future__ import annotations
 from veilkit.errors import ConfigError
 from veilkit.lookup import Lookup
 from veilkit.privacy.additive import AnalyticGaussian, Laplace, gaussian_delta, gaussian_multiplier
-from veilkit.privacy.auditor import Finding, MechanismAudit, antipodal, audit_mechanism, companion, identification
-from veilkit.privacy.bounds import identification_bound
+from veilkit.privacy.auditor import (
+    Finding,
+    MechanismAudit,
+    antipodal,
+    audit_mechanism,
+    companion,
+    identification,
+    identification_bound,
+)
 from veilkit.privacy.cost import Budget, Cost, affordable, composed_epsilon
 from veilkit.privacy.ledger import Ledger, Spent
 from veilkit.privacy.mechanism import Mechanism, unit

@@ -28,8 +28,8 @@ from veilkit.attacks.pictures import resized
 from veilkit.audit.cells.engine import FORMAT, holds
 from veilkit.audit.cells.prepared import Prepared
 from veilkit.audit.cells.store import CellFiles, as_json
-from veilkit.audit.inputs.plan import AuditPlan
 from veilkit.audit.inputs.subject import Subject
+from veilkit.audit.options import AuditPlan
 from veilkit.experts import Embedder
 from veilkit.methods.base import InjectsIdentity
 from veilkit.rng import Randomness

@@ -23,7 +23,7 @@ import torch
 from veilkit.audit.cells.prepared import ATTACK, IMAGES, Prepared
 from veilkit.audit.cells.store import CellFiles, as_json
 from veilkit.audit.inputs.cache import Cache
-from veilkit.audit.inputs.plan import AuditPlan
+from veilkit.audit.options import AuditPlan
 from veilkit.errors import UsageError, VeilkitError, WorkerError
 from veilkit.progress import Progress
 

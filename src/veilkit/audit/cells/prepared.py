@@ -29,11 +29,11 @@ from veilkit.audit.cells.images import class_similarity, image_scores
 from veilkit.audit.cells.recognition import Recognition, recognise
 from veilkit.audit.inputs.cache import Cache
 from veilkit.audit.inputs.judges import choose_expert, choose_judge
-from veilkit.audit.inputs.plan import AuditPlan
 from veilkit.audit.inputs.rerun import NO_MODEL, FreshKeys, method_of, one_identity, wants_model
+from veilkit.audit.inputs.student import load_student
 from veilkit.audit.inputs.subject import Subject, load_subject
-from veilkit.audit.inputs.synthetic_inputs import SyntheticInputs, synthetic_inputs
 from veilkit.audit.inputs.synthetic_subject import UnpairedSubject, load_unpaired
+from veilkit.audit.options import AuditPlan
 from veilkit.audit.result import By, Measurement
 from veilkit.errors import UsageError
 from veilkit.experts import Embedder
@@ -68,8 +68,8 @@ EVIDENCE, RECOGNISED, PICTURED = TypeAdapter(Evidence), TypeAdapter(Recognition)
 class Prepared:
     """One audit. `cells` names what there is to compute, `facts` what a cell depends on, `compute` computes it."""
 
-    def __init__(self, plan: AuditPlan, cache: Cache, subject: Subject, inputs: SyntheticInputs) -> None:
-        self.plan, self.cache, self.inputs = plan, cache, inputs
+    def __init__(self, plan: AuditPlan, cache: Cache, subject: Subject, student: Embedder | None) -> None:
+        self.plan, self.cache, self.student = plan, cache, student
         self.rng = Randomness.from_seed(plan.draw_seed)
         self.subject = subject
         self.expert, expert_notes = choose_expert(plan.expert)
@@ -79,12 +79,12 @@ class Prepared:
     @classmethod
     def of(cls, plan: AuditPlan, cache: Cache) -> Prepared:
         """Read the folders of a plan; raises DataError where nothing at all could be measured."""
-        inputs = synthetic_inputs(plan.protected, plan.unseen, plan.held_out, plan.student)
+        student = load_student(plan)
         subject = load_subject(
             plan.originals, plan.protected, key=plan.key, seed=plan.seed, labels=plan.labels, limits=plan.limits,
             cache=cache, boxes=plan.boxes,
         )  # fmt: skip
-        return cls(plan, cache, _limited(subject, plan), inputs)
+        return cls(plan, cache, _limited(subject, plan), student)
 
     @property
     def same(self) -> bool:
@@ -113,7 +113,7 @@ class Prepared:
         if not is_synthetic(self.subject.manifest):
             return None
         return load_unpaired(
-            self.plan, self.subject, self.inputs, cache=self.cache, recogniser=self.judge, rng=self.rng
+            self.plan, self.subject, self.student, cache=self.cache, recogniser=self.judge, rng=self.rng
         )
 
     @property
@@ -215,8 +215,8 @@ class Prepared:
         if self.unpaired is not None:
             unpaired = UNPAIRED_ATTACKS[name]
             facts["level"] = str(unpaired.level)
-            if UnpairedNeed.STUDENT in unpaired.needs and self.inputs.student is not None:
-                facts["student"] = self.inputs.student.info.fingerprint
+            if UnpairedNeed.STUDENT in unpaired.needs and self.student is not None:
+                facts["student"] = self.student.info.fingerprint
             return facts
         attack, plan = ATTACKS[name], self.plan
         facts["level"] = str(attack.level)

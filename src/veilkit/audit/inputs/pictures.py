@@ -92,20 +92,15 @@ class FilePictures(Pictures):
     """Picture files below `root`. `what` names them in progress reports: originals, or protected."""
 
     def __init__(self, root: Path, files: Sequence[File], limits: Limits, cache: Cache, what: str) -> None:
-        self.files, self._root, self._limits, self._cache, self._what = tuple(files), root, limits, cache, what
+        self.files, self.root, self._limits, self._cache, self._what = tuple(files), root, limits, cache, what
         self._sizes = np.array([(file.height, file.width) for file in files], dtype=np.int64).reshape(-1, 2)
         self._features: dict[str, NDArray[np.float32]] = {}
         self._last: tuple[str, NDArray[np.uint8]] | None = None  # of which parts are taken one after the other
 
-    @property
-    def root(self) -> Path:
-        """The folder that the paths start from."""
-        return self._root
-
     def only(self, places: Sequence[int] | NDArray[np.int64]) -> FilePictures:
         """The pictures at these places."""
         files = [self.files[place] for place in places]
-        return FilePictures(self._root, files, self._limits, self._cache, self._what)
+        return FilePictures(self.root, files, self._limits, self._cache, self._what)
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -124,7 +119,7 @@ class FilePictures(Pictures):
 
     def _decoded(self, file: File) -> NDArray[np.uint8]:
         try:
-            data = read_bytes(self._root / file.path, self._limits)
+            data = read_bytes(self.root / file.path, self._limits)
             if sha256(data) != file.file_sha256:
                 raise DataError(f"a picture of the {self._what} changed during the audit; run it again")
             return decode(data, self._limits)

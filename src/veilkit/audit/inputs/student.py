@@ -1,4 +1,4 @@
-"""A saved student as a classifier again: logits by its class prototypes.
+"""A saved student of a synthetic release as a classifier: logits by its class prototypes.
 
 Students are saved without their classifiers, which belong to the training people. Whoever holds the release has its
 pictures by class, so a class's prototype stands in for the lost weights: the mean of the student's features of the
@@ -8,6 +8,7 @@ class's synthetic pictures. A candidate's logit is the cosine to it, scaled.
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -17,13 +18,29 @@ from torch import Tensor
 
 from veilkit.attacks.pictures import Pictures
 from veilkit.attacks.synthetic_release.base import Model
-from veilkit.errors import DataError
+from veilkit.audit.options import AuditPlan
+from veilkit.errors import DataError, UsageError
+from veilkit.experts import Embedder, load_expert
+from veilkit.pipeline.manifest import known_manifest
+from veilkit.pipeline.synthesis import is_synthetic
 
 SCALE = 20.0  # of the cosines, as of the cosine logits that `training.reid_config` trains with
 HOW = (
     "a saved student has no classifier: its logits are 20 times the cosine to the mean of its features of each "
     "class's synthetic pictures, which anybody who holds the release can compute"
 )
+
+
+def load_student(plan: AuditPlan) -> Embedder | None:
+    """The student that was named; raises where what was named belongs to a synthetic release, and this is none."""
+    named = {"--unseen": plan.unseen, "--held-out": plan.held_out, "--student": plan.student}
+    options = ", ".join(name for name, value in named.items() if value is not None)
+    if options and not is_synthetic(known_manifest(plan.protected)[0]):
+        raise UsageError(
+            f"{options} belongs to a release whose pictures have no originals, but the manifest of "
+            f"{plan.protected.name} does not say that it is one; leave it out"
+        )
+    return load_expert(Path(plan.student)) if isinstance(plan.student, str | Path) else plan.student
 
 
 class RememberedModel:

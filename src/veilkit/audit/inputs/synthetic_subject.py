@@ -19,10 +19,10 @@ from veilkit.attacks import LabelledPictures, UnpairedRelease, UnpairedTarget
 from veilkit.attacks.synthetic_release.nearest import RememberedPictures
 from veilkit.audit.inputs.cache import Cache
 from veilkit.audit.inputs.pictures import File, FilePictures, scan
-from veilkit.audit.inputs.plan import AuditPlan
 from veilkit.audit.inputs.student import HOW, PrototypeStudent, RememberedModel
 from veilkit.audit.inputs.subject import Subject, digest
-from veilkit.audit.inputs.synthetic_inputs import SyntheticInputs, part_people, people_in
+from veilkit.audit.inputs.training_people import part_people, people_in
+from veilkit.audit.options import AuditPlan
 from veilkit.audit.result import Input
 from veilkit.datasets.soft_labels import SOFT_LABELS, SoftLabels, read_soft_labels
 from veilkit.errors import DataError
@@ -72,7 +72,7 @@ class UnpairedSubject:
 def load_unpaired(
     plan: AuditPlan,
     subject: Subject,
-    inputs: SyntheticInputs,
+    student: Embedder | None,
     *,
     cache: Cache,
     recogniser: Embedder,
@@ -92,7 +92,7 @@ def load_unpaired(
     folders = [file.path.rpartition("/")[0] for file in subject.protected.files]
     # Who was trained on has a class among the soft labels, even where the share of pictures was rounded to none.
     trained = {person_of[name] for name in {*folders, *(soft.classes if soft else ())} if name in person_of}
-    parts = part_people(plan.originals, plan.labels, trained, inputs.unseen, inputs.held_out)
+    parts = part_people(plan.originals, plan.labels, trained, plan.unseen, plan.held_out)
     notes += parts.notes
     refused: Counter[str] = Counter()
     members = _read(parts.members, limits, cache, refused, notes)
@@ -117,7 +117,7 @@ def load_unpaired(
     made = _labelled(synthetic, codes, limits, cache, "synthetic pictures")
     target = UnpairedTarget(
         rng=rng,
-        release=_release(made, synthetic, soft, inputs.student, notes),
+        release=_release(made, synthetic, soft, student, notes),
         members=_labelled(members, codes, limits, cache, parts.members.name),
         unseen=_labelled(unseen, codes, limits, cache, parts.unseen.name) if unseen.files else None,
         held_out=_labelled(held_out, codes, limits, cache, parts.held_out.name) if held_out.files else None,

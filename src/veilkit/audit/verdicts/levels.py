@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from veilkit.attacks.intervals import CONFIDENCE
 from veilkit.audit.result import AuditResult
-from veilkit.audit.verdicts.remedies import by_need, for_invalid, for_missing, why_missing
+from veilkit.audit.verdicts.remedies import by_need, for_invalid, for_missing, listed, why_missing
 from veilkit.audit.verdicts.verdict import ORDER, AttackVerdict, Grade, LevelVerdict, Thresholds, grade, over_chance
 from veilkit.audit.verdicts.wording import described, found, percent, sentence, together, unproven
 from veilkit.metrics import clopper_pearson
@@ -29,12 +29,12 @@ def attack_verdict(result: AuditResult, evidence: Evidence, thresholds: Threshol
     scored = found(evidence)
     assert scored is not None
     score, chance = scored
+    high = _room(score, _people(result, evidence))
     if unproven(evidence):
         found_grade = Grade.NO_VERDICT
     elif chance is None:
         found_grade = Grade.UNCLEAR
     else:
-        high = _room(score, _people(result, evidence))
         found_grade = grade(score.value, score.low, high, chance, thresholds)
     gates = evidence.details.get("gates") or {}
     same = gates.get("metric") == score.metric and chance is not None
@@ -45,11 +45,11 @@ def attack_verdict(result: AuditResult, evidence: Evidence, thresholds: Threshol
         metric=score.metric,
         value=score.value,
         low=score.low,
-        high=score.high if evidence.invalid else _room(score, _people(result, evidence)),
+        high=score.high if evidence.invalid else high,
         chance=chance,
         over_chance=_over(score.value, chance),
         over_chance_low=_over(score.low, chance),
-        over_chance_high=_over(_room(score, _people(result, evidence)), chance),
+        over_chance_high=_over(high, chance),
         unprotected=_over(gates["on originals"], gates.get("chance")) if same else None,
         invalid=tuple(map(str, evidence.invalid)),
         counts=described(evidence.attack).tells_identity,
@@ -74,7 +74,7 @@ def _verdict(
     if worst.graded:
         text = _grounds(attacks, worst)
     elif worst is Grade.NO_VERDICT:
-        text = f"No verdict at {level}: {_reasons({each.attack: together(each.invalid) for each in failed})}."
+        text = f"No verdict at {level}: {listed((each.attack, together(each.invalid)) for each in failed)}."
     else:
         text = f"Not attacked at {level}: {why_missing(missing) or 'there is no such attack'}."
     aside = []
@@ -145,11 +145,3 @@ def _people(result: AuditResult, evidence: Evidence) -> int:
 
 def _over(rate: float | None, chance: float | None) -> float | None:
     return None if rate is None or chance is None else over_chance(rate, chance)
-
-
-def _reasons(attacks: dict[str, str]) -> str:
-    """Attacks and why they gave nothing, those of one reason together."""
-    by_reason: dict[str, list[str]] = {}
-    for attack, why in attacks.items():
-        by_reason.setdefault(why, []).append(attack)
-    return "; ".join(f"{', '.join(names)} ({why})" for why, names in by_reason.items())

@@ -59,18 +59,19 @@ def wants_budget(attack: str, missing: Sequence[Reason]) -> bool:
 
 def why_missing(attacks: Mapping[str, Sequence[Reason]]) -> str:
     """Attacks that were not made and why, in few words; those of one reason together."""
-    by_reason: dict[str, list[str]] = {}
-    for attack, missing in attacks.items():
-        if wants_budget(attack, missing):
-            small = missing[0].code is ReasonCode.SMALL_BUDGET
-            short = (
-                "they learn, and the budget is too small for that" if small else "they learn, and no budget was given"
-            )
-        else:
-            others = [each for each in missing if each.code not in _BUDGETS]
-            short = together(others or missing)
-        by_reason.setdefault(short, []).append(attack)
-    return "; ".join(f"{', '.join(names)} ({why})" for why, names in by_reason.items())
+    return listed((attack, _in_short(attack, missing)) for attack, missing in attacks.items())
+
+
+def _in_short(attack: str, missing: Sequence[Reason]) -> str:
+    if wants_budget(attack, missing):
+        small = missing[0].code is ReasonCode.SMALL_BUDGET
+        return f"they learn, and {'the budget is too small for that' if small else 'no budget was given'}"
+    return together([each for each in missing if each.code not in _BUDGETS] or missing)
+
+
+def listed(reasons: Iterable[tuple[str, str]]) -> str:
+    """(attack, reason) in words, attacks of one reason together."""
+    return "; ".join(f"{', '.join(names)} ({why})" for why, names in by_need(reasons).items())
 
 
 def by_need(needs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:

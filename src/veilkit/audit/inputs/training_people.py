@@ -1,4 +1,4 @@
-"""What may be given to the audit of a synthetic release, beside originals and release."""
+"""Who was trained on: originals parted into training pictures, other pictures of these people, and other people."""
 
 from __future__ import annotations
 
@@ -9,50 +9,7 @@ from pathlib import Path
 from veilkit.datasets.folder import load_folder
 from veilkit.datasets.labels import MARKET_FOLDERS, is_market_layout, labeller
 from veilkit.datasets.market1501 import JUNK
-from veilkit.errors import UsageError
-from veilkit.experts import Embedder, load_expert
-from veilkit.pipeline.manifest import known_manifest
-from veilkit.pipeline.synthesis import is_synthetic
 from veilkit.types import Record, Split
-
-
-@dataclass(frozen=True, slots=True)
-class SyntheticInputs:
-    """unseen: folder of other pictures of the training people, not trained on. student: trained on the release.
-
-    held_out: folder of pictures of other people, in place of those among the originals.
-    """
-
-    unseen: Path | None = None
-    held_out: Path | None = None
-    student: Embedder | None = None
-
-    @property
-    def facts(self) -> dict[str, str]:
-        """What was given, without paths of this machine."""
-        given = {
-            "unseen": self.unseen and self.unseen.name,
-            "held_out": self.held_out and self.held_out.name,
-            "student_sha256": self.student and self.student.sha256,
-        }
-        return {name: str(value) for name, value in given.items() if value is not None}
-
-
-def synthetic_inputs(
-    protected: Path, unseen: Path | None, held_out: Path | None, student: str | Path | Embedder | None
-) -> SyntheticInputs:
-    """The folders and the student that were named; raises where the release is not synthetic."""
-    named = {"--unseen": unseen, "--held-out": held_out, "--student": student}
-    options = ", ".join(name for name, value in named.items() if value is not None)
-    if options and not is_synthetic(known_manifest(protected)[0]):
-        raise UsageError(
-            f"{options} belongs to a release whose pictures have no originals, but the manifest of {protected.name} "
-            "does not say that it is one; leave it out"
-        )
-    return SyntheticInputs(
-        unseen, held_out, load_expert(Path(student)) if isinstance(student, str | Path) else student
-    )
-
 
 _TRAIN, _QUERY, _GALLERY = (f"{folder}/" for folder in MARKET_FOLDERS)
 MEMBERS, UNSEEN, HELD_OUT = "training pictures", "unseen pictures", "held-out pictures"
@@ -60,7 +17,7 @@ MEMBERS, UNSEEN, HELD_OUT = "training pictures", "unseen pictures", "held-out pi
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Labelled pictures, each part possibly empty, and what is to be told of them."""
+    """Labelled pictures, each part possibly empty, and notes for the reader."""
 
     members: Split
     unseen: Split
