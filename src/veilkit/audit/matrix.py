@@ -74,7 +74,7 @@ def run_matrix(spec: AuditSpec, out: str | Path, *, workers: int = 1) -> tuple[A
 def audits(spec: AuditSpec, out: str | Path, *, workers: int = 1) -> Iterator[Audited]:
     """The audits of a spec, one after the other, each as soon as it is made; files as `run_matrix` says."""
     for start in (spec.start, *(dataset.start for dataset in spec.datasets)):
-        weights_facts(start)  # wrong weights are told before anything is protected
+        weights_facts(start)  # wrong weights are reported before anything is protected
     target = Path(out).resolve()
     try:
         private_audit_folder(target)

@@ -52,7 +52,7 @@ _RECOVERED = 8  # recovered pictures that the report shows
 
 def measure(options: AuditOptions) -> AuditResult:
     """Make the audit that the options ask for, which have been checked."""
-    bars = chosen_thresholds(options.thresholds)
+    thresholds = chosen_thresholds(options.thresholds)
     target, start = options.destination, None if options.start is None else Path(options.start).resolve()
     started = weights_facts(start)
     seconds = None if options.budget is None else seconds_of(options.budget)
@@ -71,16 +71,16 @@ def measure(options: AuditOptions) -> AuditResult:
     )
     with Cache(plan.features) as kept:
         prepared = Prepared.of(plan, kept)
-        _ = prepared.method  # a wrong model is told before any work
+        _ = prepared.method  # a wrong model is reported before any work
         facts = _facts(plan, options.show_originals) | _chosen(options, started, prepared)
-        facts["thresholds"] = as_dict(bars)
+        facts["thresholds"] = as_dict(thresholds)
         if seconds is not None:
             choice = affordable(prepared, files, seconds)
             facts["budget"] = choice.facts
             prepared = Prepared.of(with_choice(plan, choice), kept)
         found = compute_cells(prepared, files, options.workers)
         result = _assembled(prepared, found, facts, prepared.rng)
-        result = replace(result, verdicts=level_verdicts(result, bars))
+        result = replace(result, verdicts=level_verdicts(result, thresholds))
         recovered = (
             recovered_pictures(result.attacks, prepared.target, _RECOVERED) if options.show_originals else None
         )
@@ -129,7 +129,7 @@ def _assembled(
         gallery=0 if search is None else len(search.gallery),
         expert=describe(prepared.expert),
         judge=describe(prepared.judge),
-        independent=not prepared.same,
+        independent=not prepared.judge_is_expert,
         summary=(),
         measurements=(*(m for each in seen for m in each.measurements), *images.measurements),
         attacks=attacks,

@@ -21,7 +21,7 @@ _LONGEST = 253_402_300_800_000  # the year 10000, where calendars of most progra
 
 
 def milliseconds(time: Time) -> int:
-    """A time as ISO 8601 text, seconds since 1970 (a number, or its text) or a datetime; UTC where no zone is told.
+    """A time as ISO 8601 text, seconds since 1970 (a number, or its text) or a datetime; UTC where no zone is given.
 
     >>> milliseconds("2024-05-01T12:00:00+02:00") == milliseconds(1714557600) == milliseconds("2024-05-01 10:00")
     True

@@ -75,16 +75,9 @@ class VectorStore:
         )
         try:
             with self._translated("opening it"):
-                self._client: Any = (
-                    pymilvus.MilvusClient(self._uri, grpc_options=_FILE_OPTIONS)
-                    if self._file is not None
-                    else pymilvus.MilvusClient(
-                        self._uri,
-                        token=os.environ.get(TOKEN, ""),
-                        timeout=_CONNECT,
-                        grpc_options=_SERVER_OPTIONS,
-                    )
-                )
+                remote = {} if self._file else {"token": os.environ.get(TOKEN, ""), "timeout": _CONNECT}
+                calls = _FILE_OPTIONS if self._file else _SERVER_OPTIONS
+                self._client: Any = pymilvus.MilvusClient(self._uri, grpc_options=calls, **remote)
         except BaseException:
             self._release()
             raise

@@ -109,7 +109,7 @@ def merged(private: Private, store: VectorStore, given: Sequence[Entry]) -> dict
 
 
 def charge_unpaid(private: Private, store: VectorStore, mechanism: Mechanism, given: Mapping[str, Entry]) -> int:
-    """Charge whatever is out and can be told whose it is; returns how many vectors that were."""
+    """Charge whatever is out and has a known owner; returns how many vectors that were."""
     agreement = compare(private, store, mechanism, vectors=True)
     paid, count = set(agreement.paid), 0
     out = [name for name in store.names() if name not in paid] if agreement.foreign else []

@@ -87,7 +87,7 @@ class PrivUnit(Mechanism):
     def __post_init__(self) -> None:
         super().__post_init__()
         checked_dimension(self.dimension, least=2)
-        _ = self.cap  # an epsilon that cannot be drawn is told now
+        _ = self.cap  # an epsilon that cannot be drawn is refused at once
 
     @cached_property
     def cap(self) -> Cap:

@@ -51,12 +51,12 @@ _ENGINE = 2  # raised whenever the same inputs give other numbers than before
 LEFT_OUT = Reason(ReasonCode.NOT_ASKED, "not asked for (--attack)")
 SYNTHETIC = Reason(ReasonCode.SYNTHETIC, "its pictures belong to no original")
 SMALL_BUDGET = Reason(ReasonCode.SMALL_BUDGET, "the budget is too small for an attack that learns or optimises")
-_MASKS = (128, 64)  # height and width at which people are told from what is behind them
+_MASKS = (128, 64)  # height and width at which people are separated from the background
 
 
 @dataclass(frozen=True, slots=True)
 class ImageCell:
-    """Scores of pictures as such, and what is to be told with them."""
+    """Scores of pictures as such, and notes for the reader."""
 
     measurements: tuple[Measurement, ...]
     notes: tuple[str, ...]
@@ -87,7 +87,7 @@ class Prepared:
         return cls(plan, cache, _limited(subject, plan), student)
 
     @property
-    def same(self) -> bool:
+    def judge_is_expert(self) -> bool:
         """Whether judge and expert are one and the same model."""
         return self.expert.sha256 == self.judge.sha256
 
@@ -137,7 +137,7 @@ class Prepared:
         if cell.startswith(RECOGNITION):
             by = cell.removeprefix(RECOGNITION)
             embedder = self.expert if by == "expert" else self.judge
-            facts |= {"by": by, "recogniser": embedder.info.fingerprint, "independent": not self.same}
+            facts |= {"by": by, "recogniser": embedder.info.fingerprint, "independent": not self.judge_is_expert}
         elif cell.startswith(ATTACK):
             facts |= self._attack_facts(cell.removeprefix(ATTACK))
         return facts
@@ -194,7 +194,7 @@ class Prepared:
         if self.subject.originals is not None:
             features["raw"] = self.subject.originals.features(embedder)
         assert self.subject.search is not None
-        note = "not independent" if by == "judge" and self.same else ""
+        note = "not independent" if by == "judge" and self.judge_is_expert else ""
         return recognise(by, features, self.subject.search, self.rng, note=note)
 
     def _images(self) -> ImageCell:

@@ -43,7 +43,7 @@ def named_by_hash(root: Path, originals: Sequence[str], protected: Sequence[str]
 def _hashes(root: Path, path: str, limits: Limits) -> Iterator[str]:
     name = path.rpartition("/")[2]
     values = [os.fsencode(text) for text in dict.fromkeys((path, name, _stem(path)))]
-    with suppress(RefusedImage):  # that is told elsewhere, and its name may still have been hashed
+    with suppress(RefusedImage):  # that is reported elsewhere, and its name may still have been hashed
         values.append(read_bytes(root / path, limits))
     for value in values:
         for kind in _HASHES:

@@ -50,7 +50,7 @@ class _Item:
 class Subject:
     """The pictures of an audit, in one order; originals is None where no pairs were found, people where unknown.
 
-    notes: what a reader must be told of them. no_search: why people cannot be searched for, where search is None.
+    notes: what a reader must know about them. no_search: why people cannot be searched for, where search is None.
     """
 
     protected: FilePictures
@@ -66,7 +66,7 @@ class Subject:
     notes: tuple[str, ...]
 
     def only(self, places: NDArray[np.int64], note: str) -> Subject:
-        """Some of the pictures, and what is to be told of that."""
+        """Some of the pictures, with a note that says so."""
         chosen = [self.originals, self.protected]
         sides = [None if each is None else each.only(places) for each in chosen]
         assert sides[1] is not None
@@ -276,7 +276,7 @@ def _readable(
 def _cut(
     items: list[_Item], raw: dict[str, File], made: dict[str, File], notes: list[str]
 ) -> tuple[list[_Item], tuple[list[File], list[File]]]:
-    """The boxes of both sides; those of pictures whose size the protection changed are left out, and told."""
+    """The boxes of both sides; those of pictures whose size the protection changed are left out, with a note."""
     kept, files, resized, outside = [], (list[File](), list[File]()), 0, 0
     for item in items:
         assert item.original is not None

@@ -35,21 +35,21 @@ from veilkit.types import Split
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LabelledFiles:
     """Files of one part that can be read, and who is in each."""
 
     root: Path
     files: tuple[File, ...] = ()
     people: tuple[str, ...] = ()
 
-    def of(self, people: AbstractSet[str]) -> Found:
+    def of(self, people: AbstractSet[str]) -> LabelledFiles:
         """The pictures of these people."""
         kept = [place for place, person in enumerate(self.people) if person in people]
         return self.at(kept)
 
-    def at(self, places: Sequence[int] | NDArray[np.int64]) -> Found:
+    def at(self, places: Sequence[int] | NDArray[np.int64]) -> LabelledFiles:
         """The pictures at these places, which may repeat."""
-        return Found(self.root, tuple(self.files[p] for p in places), tuple(self.people[p] for p in places))
+        return LabelledFiles(self.root, tuple(self.files[p] for p in places), tuple(self.people[p] for p in places))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,9 +62,9 @@ class UnpairedSubject:
 
     target: UnpairedTarget | None
     why: str = ""
-    members: Found = field(default_factory=lambda: Found(Path()))
-    synthetic: Found = field(default_factory=lambda: Found(Path()))
-    read: tuple[Found, ...] = ()
+    members: LabelledFiles = field(default_factory=lambda: LabelledFiles(Path()))
+    synthetic: LabelledFiles = field(default_factory=lambda: LabelledFiles(Path()))
+    read: tuple[LabelledFiles, ...] = ()
     used: Input | None = None
     notes: tuple[str, ...] = ()
 
@@ -109,7 +109,7 @@ def load_unpaired(
     if lost := len(folders) - len(kept):
         notes.append(f"{lost} synthetic pictures stand for nobody in the originals and are left out")
     codes = {person: code for code, person in enumerate(sorted({*members.people, *held_out.people}))}
-    synthetic = Found(
+    synthetic = LabelledFiles(
         plan.protected,
         tuple(subject.protected.files[place] for place in kept),
         tuple(person_of[folders[place]] for place in kept),
@@ -142,11 +142,16 @@ def _read_labels(protected: Path) -> tuple[SoftLabels | None, list[str]]:
 
 
 def _read(
-    split: Split, limits: Limits, cache: Cache, refused: Counter[str], notes: list[str], members: Found | None = None
-) -> Found:
+    split: Split,
+    limits: Limits,
+    cache: Cache,
+    refused: Counter[str],
+    notes: list[str],
+    members: LabelledFiles | None = None,
+) -> LabelledFiles:
     """The pictures that can be read, without those that are among the members."""
     if not len(split):
-        return Found(split.root)
+        return LabelledFiles(split.root)
     files, unreadable = scan(split.root, [record.path for record in split.records], limits, cache, split.name)
     if count := sum(unreadable.values()):
         notes.append(f"{count} of the {split.name} could not be read and {'is' if count == 1 else 'are'} left out")
@@ -156,16 +161,22 @@ def _read(
     kept = [each for each in readable if each[0].sha256 not in trained]
     if copies := len(readable) - len(kept):
         notes.append(f"{copies} of the {split.name} are training pictures and are left out")
-    return Found(split.root, tuple(file for file, _ in kept), tuple(person for _, person in kept))
+    return LabelledFiles(split.root, tuple(file for file, _ in kept), tuple(person for _, person in kept))
 
 
-def _labelled(found: Found, codes: dict[str, int], limits: Limits, cache: Cache, what: str) -> LabelledPictures:
+def _labelled(
+    found: LabelledFiles, codes: dict[str, int], limits: Limits, cache: Cache, what: str
+) -> LabelledPictures:
     pictures = RememberedPictures(FilePictures(found.root, found.files, limits, cache, what))
     return LabelledPictures(pictures, np.array([codes[person] for person in found.people], dtype=np.int64))
 
 
 def _release(
-    made: LabelledPictures, synthetic: Found, soft: SoftLabels | None, student: Embedder | None, notes: list[str]
+    made: LabelledPictures,
+    synthetic: LabelledFiles,
+    soft: SoftLabels | None,
+    student: Embedder | None,
+    notes: list[str],
 ) -> UnpairedRelease:
     features = logits = None
     if student is not None and len(np.unique(made.people)) < 2:
@@ -191,8 +202,8 @@ def _matching(soft: SoftLabels, files: Sequence[File], notes: list[str]) -> NDAr
     return logits
 
 
-def _counted(members: Found, unseen: Found, held_out: Found) -> str:
-    def people(part: Found) -> int:
+def _counted(members: LabelledFiles, unseen: LabelledFiles, held_out: LabelledFiles) -> str:
+    def people(part: LabelledFiles) -> int:
         return len(set(part.people))
 
     unseen_text = f"{len(unseen.files)} other pictures of {people(unseen)}" if unseen.files else "no other pictures"

@@ -29,8 +29,8 @@ def write_comparison(
     audits: Sequence[str | Path], out: str | Path, *, thresholds: str | Path | Thresholds | None = None
 ) -> Comparison:
     """Compare audits, given as folders or audit.json files, and write the three files into the folder `out`."""
-    bars = None if thresholds is None else chosen_thresholds(thresholds)
-    found = compare(read_audits([Path(each) for each in audits]), bars)
+    graded_by = None if thresholds is None else chosen_thresholds(thresholds)
+    found = compare(read_audits([Path(each) for each in audits]), graded_by)
     target = Path(out)
     try:
         target.mkdir(parents=True, exist_ok=True)

@@ -101,7 +101,7 @@ def read_audits(paths: Sequence[Path]) -> list[tuple[str, AuditResult]]:
 
 def compare(audits: Sequence[tuple[str, AuditResult]], thresholds: Thresholds | None = None) -> Comparison:
     """Compare named audits. thresholds: of all verdicts, which are made anew; by default the first audit's."""
-    bars = thresholds_of(audits[0][1]) if thresholds is None else thresholds
+    graded_by = thresholds_of(audits[0][1]) if thresholds is None else thresholds
     rows: list[Compared] = []
     for place, (name, result) in enumerate(audits, 1):
         first = audits[0][1]
@@ -110,7 +110,7 @@ def compare(audits: Sequence[tuple[str, AuditResult]], thresholds: Thresholds | 
             name=name,
             method=str(result.release.get("method")) if result.release else "not stated",
             result=result,
-            verdicts=level_verdicts(result, bars),
+            verdicts=level_verdicts(result, graded_by),
             utility=utility(result),
             apart=() if place == 1 else not_comparable(first, result),
             differences={},
@@ -120,7 +120,7 @@ def compare(audits: Sequence[tuple[str, AuditResult]], thresholds: Thresholds | 
         rows.append(row)
     together = [row for row in rows if not row.apart]
     levels = tuple(_level(level, together) for level in Level) if len(together) > 1 else ()
-    return Comparison(bars, tuple(rows), levels, tuple(_notes(rows)))
+    return Comparison(graded_by, tuple(rows), levels, tuple(_notes(rows)))
 
 
 def not_comparable(first: AuditResult, other: AuditResult) -> tuple[str, ...]:

@@ -130,7 +130,7 @@ class FindingRow:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One audit as it is told. Parts that are empty were not measured; `result.unmeasured` says why.
+    """One audit as a reader is shown it. Parts that are empty were not measured; `result.unmeasured` says why.
 
     utility_text: in a sentence, also where nothing was measured. needed: what would give more verdicts.
     made, not_made: attacks. synthetic: whether the audit is of a synthetic release, whose pictures have no originals.

@@ -1,4 +1,4 @@
-"""What an audit could not measure, and why: told as plainly as what it could."""
+"""What an audit could not measure, and why: stated as plainly as what it could."""
 
 from __future__ import annotations
 

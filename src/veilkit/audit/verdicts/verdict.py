@@ -48,7 +48,7 @@ KNOWS: dict[Level, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class AttackVerdict:
-    """One attack that was made, told in plain language with its numbers.
+    """One attack that was made, in plain language with its numbers.
 
     value, low, high, chance: of its headline `metric`, a rate or an area in [0, 1]. over_chance: how much of the way
     from chance (0) to certainty (1) it goes, clipped to [0, 1]; None where chance is not known. unprotected: the same
