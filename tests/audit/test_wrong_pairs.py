@@ -15,7 +15,7 @@ import deface_folder
 from tests.audit.folders import blur, changed, noise, person, plain
 from tests.conftest import random_picture
 from veilkit.audit.alarms.pairs import Related, own_ranks, related, smoothness
-from veilkit.audit.inputs.boxes import read_boxes
+from veilkit.audit.inputs.items import read_boxes
 from veilkit.cli import app
 from veilkit.pipeline.ledger_queries import remembered_sources
 from veilkit.pipeline.pairing import pair

@@ -64,15 +64,11 @@ class VectorStore:
 
     def __enter__(self) -> Self:
         pymilvus = _pymilvus(local=self._file is not None)
-        self._lock = (
-            None
-            if self._file is None
-            else take_lock(
-                self._file.with_suffix(".lock"),
-                busy="another process has this gallery open: wait for it, or use a Milvus server for many at once",
-                unwritable=f"the gallery {self._file.parent} cannot be written",
-            )
-        )
+        self._lock: int | None = None
+        if self._file is not None:
+            busy = "another process has this gallery open: wait for it, or use a Milvus server for many at once"
+            unwritable = f"the gallery {self._file.parent} cannot be written"
+            self._lock = take_lock(self._file.with_suffix(".lock"), busy=busy, unwritable=unwritable)
         try:
             with self._translated("opening it"):
                 remote = {} if self._file else {"token": os.environ.get(TOKEN, ""), "timeout": _CONNECT}

@@ -10,7 +10,7 @@ from PIL import Image
 
 from tests.audit.folders import person
 from veilkit.audit import AuditResult, run_audit
-from veilkit.audit.inputs.boxes import read_boxes
+from veilkit.audit.inputs.items import read_boxes
 from veilkit.audit.inputs.pictures import LARGEST, File
 from veilkit.audit.report.model import command
 from veilkit.errors import DataError

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,38 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veilkit.attacks.search import Search, plan_search
-from veilkit.audit.inputs.boxes import PersonBox, read_boxes
 from veilkit.audit.inputs.cache import Cache
 from veilkit.audit.inputs.hash_names import named_by_hash
-from veilkit.audit.inputs.pictures import Box, File, FilePictures, scan
+from veilkit.audit.inputs.items import (
+    Item,
+    is_market,
+    items_of_boxes,
+    items_of_files,
+    market_test_part,
+    queries_and_gallery,
+    read_boxes,
+)
+from veilkit.audit.inputs.pictures import File, FilePictures, scan
 from veilkit.audit.result import Input
 from veilkit.datasets.folder import load_folder
-from veilkit.datasets.labels import MARKET_FOLDERS, is_market_layout, labeller
-from veilkit.datasets.market1501 import JUNK
 from veilkit.display import counted
 from veilkit.errors import DataError, UsageError
 from veilkit.media.reading import Limits
 from veilkit.pipeline.manifest import Manifest, known_manifest
 from veilkit.pipeline.pairing import Pairing, choose_key, pair, swapped
 from veilkit.pipeline.synthesis import is_synthetic
-
-_TRAIN, _QUERY, _GALLERY = (f"{folder}/" for folder in MARKET_FOLDERS)
-
-
-@dataclass(frozen=True, slots=True)
-class _Item:
-    """A protected picture with its original (None where unknown) and what is known of who is in it."""
-
-    original: str | None
-    protected: str
-    identity: str | None
-    camera: str | None
-    box: Box | None = None
-
-    @property
-    def labelled_path(self) -> str:
-        """The path that its labels come from."""
-        return self.protected if self.original is None else self.original
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,17 +124,17 @@ def load_subject(
             f"the names in ORIGINALS, {originals.name}, are those in PROTECTED with a word added, as tools add it to "
             "what they protect: are the two swapped?"
         )
-    market = boxes is None and _is_market(originals if pairing.pairs else protected, labels)
+    market = boxes is None and is_market(originals if pairing.pairs else protected, labels)
     if boxes is None:
-        items, notes = _items(originals, protected, protected_paths, pairing, labels)
+        items, notes = items_of_files(originals, protected, protected_paths, pairing, labels)
     else:
-        items, notes = _boxed(pairing, read_boxes(boxes))
+        items, notes = items_of_boxes(pairing, read_boxes(boxes))
     if synthetic:
         notes = [
             "a synthetic release: its pictures belong to no original, and each stands for the person of its class"
         ]
     if market:
-        items, market_notes = _test_part(items)
+        items, market_notes = market_test_part(items)
         notes += market_notes
     items, files, inputs, box_notes = _readable(originals, protected, items, limits, cache, boxed=boxes is not None)
     if boxes is not None:
@@ -165,7 +152,7 @@ def load_subject(
         for what, count in zip(("originals", "protected pictures"), refused, strict=True)
         if count
     ]
-    query, gallery = _parts(items, market)
+    query, gallery = queries_and_gallery(items, market)
     search, search_notes = plan_search([i.identity for i in items], [i.camera for i in items], query, gallery)
     if search is not None and not market:
         how = "boxes" if boxes is not None else "a plain folder"
@@ -186,73 +173,9 @@ def load_subject(
     )
 
 
-def _is_market(root: Path, labels: str) -> bool:
-    """Whether the official query and gallery parts are to be used; both must hold pictures."""
-    return (
-        labels in ("auto", "market")
-        and is_market_layout(root)
-        and all(any((root / folder).iterdir()) for folder in (_QUERY, _GALLERY))
-    )
-
-
-def _items(
-    originals: Path, protected: Path, protected_paths: Sequence[str], pairing: Pairing, labels: str
-) -> tuple[list[_Item], list[str]]:
-    if pairing.pairs:
-        label = labeller(labels, originals)
-        return [_Item(original, path, *label(original)) for original, path in pairing.pairs], []
-    label = labeller(labels, protected)
-    items = [_Item(None, path, *label(path)) for path in sorted(protected_paths, key=os.fsencode)]
-    if any(item.identity is not None for item in items):
-        return items, ["no protected picture could be paired with an original: only the protected ones are measured"]
-    better = (
-        "With pairs, everything could be measured: keep the paths or file names of the originals, or give the key of "
-        "the release (--key). Without pairs, how well the protected pictures of one person find each other could be: "
-        "say who is in them (--labels)"
-    )
-    if pairing.notes:  # there is a key that pairs them, and it is not here
-        raise DataError(
-            "nothing can be measured: no protected picture could be paired with an original "
-            f"({'; '.join(pairing.notes)}), and the protected pictures do not say who is in them. {better}"
-        )
-    return items, [
-        "no protected picture could be paired with an original, for no path or file name occurs in both folders, and "
-        f"the protected pictures do not say who is in them: only their files and pixels are looked into. {better}"
-    ]
-
-
-def _boxed(pairing: Pairing, boxes: Sequence[PersonBox]) -> tuple[list[_Item], list[str]]:
-    """An item for each box of a picture that has a partner."""
-    made = dict(pairing.pairs)
-    items = [_Item(box.path, made[box.path], box.identity, box.camera, box.box) for box in boxes if box.path in made]
-    if not items:
-        raise DataError(
-            f"nothing can be measured: of {counted(len(boxes), 'box', 'boxes')} none lies in an original that has a "
-            "protected picture. Paths in the file of boxes are relative to ORIGINALS, as in 'street/1.jpg'"
-        )
-    lost = len(boxes) - len(items)
-    away = "box lies in a picture that is not there or has no partner, and is left out"
-    many = "boxes lie in pictures that are not there or have no partner, and are left out"
-    return items, [counted(lost, away, many)] if lost else []
-
-
-def _test_part(items: list[_Item]) -> tuple[list[_Item], list[str]]:
-    """Query and gallery of the Market-1501 layout, without its junk detections."""
-    tested = [item for item in items if item.labelled_path.startswith((_QUERY, _GALLERY)) and item.identity != JUNK]
-    notes = ["the layout of Market-1501: its query pictures are searched for in its gallery"]
-    if train := sum(item.labelled_path.startswith(_TRAIN) for item in items):
-        notes.append(f"{train} pictures of the training part are not measured")
-    if not tested:
-        raise DataError(
-            f"nothing can be measured: none of the {len(items)} pairs lies in the query or gallery folder of the "
-            "Market-1501 layout; protect those folders too, or audit the training folder by itself"
-        )
-    return tested, notes
-
-
 def _readable(
-    originals: Path, protected: Path, items: list[_Item], limits: Limits, cache: Cache, *, boxed: bool = False
-) -> tuple[list[_Item], tuple[list[File], list[File]], tuple[Input, Input], list[str]]:
+    originals: Path, protected: Path, items: list[Item], limits: Limits, cache: Cache, *, boxed: bool = False
+) -> tuple[list[Item], tuple[list[File], list[File]], tuple[Input, Input], list[str]]:
     raw_paths = [*dict.fromkeys(item.original for item in items if item.original is not None)]
     made_paths = [*dict.fromkeys(item.protected for item in items)]
     raw, raw_refused = scan(originals, raw_paths, limits, cache, "originals", whole=boxed)
@@ -274,8 +197,8 @@ def _readable(
 
 
 def _cut(
-    items: list[_Item], raw: dict[str, File], made: dict[str, File], notes: list[str]
-) -> tuple[list[_Item], tuple[list[File], list[File]]]:
+    items: list[Item], raw: dict[str, File], made: dict[str, File], notes: list[str]
+) -> tuple[list[Item], tuple[list[File], list[File]]]:
     """The boxes of both sides; those of pictures whose size the protection changed are left out, with a note."""
     kept, files, resized, outside = [], (list[File](), list[File]()), 0, 0
     for item in items:
@@ -306,14 +229,7 @@ def _cut(
     return kept, files
 
 
-def _parts(items: Sequence[_Item], market: bool) -> tuple[list[int], list[int]]:
-    if not market:
-        return list(range(len(items))), list(range(len(items)))
-    asking = [index for index, item in enumerate(items) if item.labelled_path.startswith(_QUERY)]
-    return asking, [index for index, item in enumerate(items) if item.labelled_path.startswith(_GALLERY)]
-
-
-def _people(items: Sequence[_Item]) -> NDArray[np.int64] | None:
+def _people(items: Sequence[Item]) -> NDArray[np.int64] | None:
     known = sorted({item.identity for item in items if item.identity is not None})
     if not known:
         return None
