@@ -87,7 +87,7 @@ def test_protect_counts_faces_and_says_that_what_no_detector_saw_is_unchanged(tm
     (counted,) = (tmp_path / "out.private").glob("*.faces.csv")
     assert str(counted) in done.stdout
     head, face, nobody = counted.read_text().splitlines()
-    assert (head, face) == ("source,found,changed,hidden,doubtful", "face.png,1,1,0,0")
+    assert (head, face) == ("source,found,changed,hidden,doubtful,spared", "face.png,1,1,0,0,0")
     assert nobody.startswith("nobody.png,0,0,0,")
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["config"]["second"] == "dlib-thorough"

@@ -182,7 +182,7 @@ def test_faces_are_counted_for_each_picture_and_in_all(tmp_path: Path) -> None:
         assert ledger.faces() == {"found": 2, "changed": 1, "hidden": 1, "doubtful": 3}
         ledger.write_faces(tmp_path / "f.csv")
     assert (tmp_path / "f.csv").read_text().splitlines() == [
-        "source,found,changed,hidden,doubtful",
-        "'=a.jpg,2,1,1,3",
+        "source,found,changed,hidden,doubtful,spared",
+        "'=a.jpg,2,1,1,3,0",
     ]
     assert stat.S_IMODE((tmp_path / "f.csv").stat().st_mode) == 0o600

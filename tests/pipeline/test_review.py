@@ -28,7 +28,7 @@ def picture(folder: Path, name: str, *, doubtful: bool = False) -> ReviewPicture
     faces += [FoundBox((100, 60, 130, 100), "a region that may be a face: hidden", doubtful=True)] * doubtful
     notes = ("a region that may be a face: hidden",) * doubtful
     files = (folder / place / f"{len(name)}.png" for place in ("before", "after"))
-    return ReviewPicture(name, *files, 160, 120, tuple(faces), notes)
+    return ReviewPicture(name, name, *files, 160, 120, tuple(faces), notes)
 
 
 @pytest.fixture

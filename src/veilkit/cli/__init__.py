@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 from veilkit.cli import (
     attacks,
     audit,
+    check,
     compare,
     demo,
     experts,
@@ -62,6 +63,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command("check")(check.check)
 app.command("protect")(protect.protect)
 app.command("recover")(recover.recover)
 app.command("audit")(audit.audit)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -13,8 +13,18 @@ from veilkit.pipeline.options import ProtectOptions
 REFUSED = 3  # the exit code of a run that did all it could and refused some pictures
 
 
+Preview = Annotated[
+    int | None,
+    typer.Option("--preview", min=1, metavar="N", help="Protect N pictures into a private page, and stop."),
+]
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Read everything, say what would be protected or refused, and write nothing."),
+]
+
+
 @bound(ProtectOptions)
-def protect(given: dict[str, Any]) -> None:
+def protect(given: dict[str, Any], preview: Preview = None, dry_run: DryRun = False) -> None:
     """Protect every picture of a folder. A run that was stopped goes on when the same command is given again.
 
     Exit code: 0 all pictures protected, 3 some were refused (the reasons are told), 2 an error, 130 interrupted.
@@ -26,6 +36,21 @@ def protect(given: dict[str, Any]) -> None:
 
         start_early()
     _warn(options)
+    if preview is not None:
+        from veilkit.pipeline.check import preview as preview_page
+
+        typer.echo(f"Nothing is released yet. Look at {preview_page(options, preview)}")
+        return
+    if dry_run:
+        from veilkit.cli.check import summary, tell_refused
+        from veilkit.pipeline.check import dry_run as read_all
+
+        found = read_all(options)
+        typer.echo(f"Nothing was written. {summary(found)}")
+        tell_refused(found, names=False)
+        if found.refused:
+            raise typer.Exit(REFUSED)
+        return
     from veilkit.pipeline.protect import make_release
 
     outcome = make_release(options)
@@ -40,6 +65,8 @@ def protect(given: dict[str, Any]) -> None:
     if outcome.faces:
         typer.echo(_faces(outcome.faces))
         typer.echo(f"{outcome.faces_list} counts them for each picture")
+    if outcome.review:
+        typer.echo(f"Look through them, doubtful ones first: {outcome.review}")
     if outcome.told:
         typer.echo(f"Pictures that you should look at; {outcome.told_list} names them:")
         for text, count in outcome.told.items():
@@ -81,7 +108,8 @@ def _warn(options: ProtectOptions) -> None:
 def _faces(counts: Mapping[str, int]) -> str:
     """What became of faces, and what nobody can know of them."""
     return (
-        f"Faces: {counts['found']} found, {counts['changed']} of them changed and {counts['hidden']} hidden; "
+        f"Faces: {counts['found']} found, {counts['changed']} of them changed and {counts['hidden']} hidden"
+        f"{', ' + str(counts['spared']) + ' left as they are, as asked' if counts.get('spared') else ''}; "
         f"{counts['doubtful']} doubtful regions hidden as well. A face that no detector saw is unchanged: look "
         "through the release before you give it away."
     )

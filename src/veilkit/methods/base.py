@@ -178,6 +178,9 @@ class ChangesFaces(Protocol):
         spare: pictures of people to be left as they are. only: of those who are to be protected, and nobody else.
         """
 
+    def count_faces(self, picture: Tensor) -> dict[str, int]:
+        """How many faces are `found` in a picture (3, H, W), and how many `doubtful` regions may be one."""
+
 
 @runtime_checkable
 class FollowsFaces(Protocol):

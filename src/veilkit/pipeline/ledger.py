@@ -7,24 +7,26 @@ from __future__ import annotations
 
 import csv
 import fcntl
+import json
 import os
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, get_args
 
 from veilkit.display import safe_cell
 from veilkit.errors import DestinationError
+from veilkit.media.boxes import Boxes, DrawnBox
 from veilkit.media.video import VIDEO_SUFFIX
 from veilkit.pipeline.names import Names, name_fault
 from veilkit.secret_file import check_private
 
 State: TypeAlias = Literal["waiting", "done", "refused"]
 _HASH = re.compile("[0-9a-f]{64}")
-_FACES = ("found", "changed", "hidden", "doubtful")  # what methods on faces count in each picture
+_FACES = ("found", "changed", "hidden", "doubtful", "spared")  # what methods on faces count in each picture
 _PAGE = 256  # rows held in memory at once
 NEVER_WRITTEN = ".refused"
 """Suffix, in the ledger alone, of what is noted only to be refused, so that it takes no picture's name."""
@@ -46,6 +48,8 @@ CREATE TABLE IF NOT EXISTS pictures (
     report TEXT,
     sealed_sha256 TEXT
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS boxes (source BLOB PRIMARY KEY, drawn TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS withdrawn (tag TEXT PRIMARY KEY, time TEXT NOT NULL) WITHOUT ROWID;
 """
 
 
@@ -139,7 +143,19 @@ class Ledger:
 
     def clear(self) -> None:
         """Forget everything: another release begins."""
-        self._db.executescript("DELETE FROM pictures; DELETE FROM about;")
+        self._db.executescript("DELETE FROM pictures; DELETE FROM about; DELETE FROM boxes; DELETE FROM withdrawn;")
+
+    def keep_boxes(self, boxes: Boxes) -> None:
+        """Note boxes that somebody drew, in place of older ones of the same pictures."""
+        rows = ((os.fsencode(path), json.dumps([asdict(box) for box in drawn])) for path, drawn in boxes.items())
+        self._db.execute("BEGIN")
+        self._db.executemany("INSERT OR REPLACE INTO boxes VALUES (?, ?)", rows)
+        self._db.execute("COMMIT")
+
+    def boxes(self) -> dict[str, tuple[DrawnBox, ...]]:
+        """All boxes that were drawn for this release."""
+        rows = self._db.execute("SELECT source, drawn FROM boxes ORDER BY source")
+        return {os.fsdecode(path): tuple(DrawnBox(**each) for each in json.loads(drawn)) for path, drawn in rows}
 
     def forget_seals(self) -> None:
         """Forget which originals were sealed: all are to be sealed anew."""
@@ -263,7 +279,7 @@ class Ledger:
 
     def write_faces(self, file: Path) -> None:
         """List how many faces were found in each picture, and what became of them, as CSV, for their owner."""
-        counts = ", ".join(f"json_extract(report, '$.counts.{name}')" for name in _FACES)
+        counts = ", ".join(f"coalesce(json_extract(report, '$.counts.{name}'), 0)" for name in _FACES)
         query = (
             f"SELECT source, {counts} FROM pictures WHERE present = 1 AND state = 'done' "  # noqa: S608
             "AND json_extract(report, '$.counts') IS NOT NULL ORDER BY source"

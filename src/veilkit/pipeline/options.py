@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from veilkit.media.shape import Shape
     from veilkit.media.video import VideoFormat, VideoLimits
     from veilkit.methods.base import Method
+    from veilkit.pipeline.names import Names
 
 _MEGABYTE = 2**20
 LABELS = "auto, none, folder, market, pattern:REGEX or csv:FILE"
@@ -99,6 +100,19 @@ class ProtectOptions(Options):
         metavar="RECIPIENT", many=True,
     )  # fmt: skip
 
+    boxes: str | Path | None = option(
+        None, "Boxes that somebody drew, to hide, protect or spare: CSV, COCO or a folder of YOLO files. Kept for "
+        "later runs; only pictures with new boxes are done again.", kind=Path, metavar="FILE",
+    )  # fmt: skip
+    spare: Sequence[str | Path] = option(
+        (), "Leave the faces of this person as they are: a picture with one face; may be repeated (extra faces).",
+        kind=Path, metavar="PICTURE", many=True,
+    )  # fmt: skip
+    only_person: Sequence[str | Path] = option(
+        (), "Protect the faces of this person only, and of whoever is not surely another; may be repeated.",
+        kind=Path, metavar="PICTURE", many=True,
+    )  # fmt: skip
+
     def check(self) -> ProtectOptions:
         """Raise for a folder, name or value that is wrong; the method's own settings are checked when it is made."""
         from veilkit.datasets.labels import labeller
@@ -108,6 +122,7 @@ class ProtectOptions(Options):
         self._check_method()
         super().check()
         labeller(self.labels, places.source)
+        self._check_faces()
         if self.image_format != "png" and self.pad_files:
             raise UsageError("only PNG files can be made alike in size: leave that out, or choose png")
         if self.size is not None or self.stretch:
@@ -120,6 +135,28 @@ class ProtectOptions(Options):
                 raise UsageError("seal_to is a list of recipients or files: give [recipient], not one alone")
             read_recipients(self.seal_to)
         return self
+
+    def _check_faces(self) -> None:
+        """Raise for boxes or people where the method knows no faces."""
+        if not (self.boxes or self.spare or self.only_person):
+            return
+        from veilkit.methods import METHODS, ChangesFaces
+
+        method = METHODS[self.method] if isinstance(self.method, str) else type(self.method)
+        if not issubclass(method, ChangesFaces):
+            named = ", ".join(name for name, each in METHODS.items() if issubclass(each, ChangesFaces))
+            raise UsageError(
+                f"boxes, spare and only_person are for methods on faces ({named}), not for {method.name}"
+            )
+        if self.boxes is not None:
+            from veilkit.media.boxes import read_boxes
+
+            if self.size is not None:
+                raise UsageError("boxes belong to pictures in their own size: leave size out")
+            read_boxes(Path(self.boxes))
+        for each in (*self.spare, *self.only_person):
+            if not Path(each).is_file():
+                raise UsageError(f"there is no example picture {each}: expected a picture with one face")
 
     def _check_method(self) -> None:
         from veilkit.methods import METHODS
@@ -142,6 +179,11 @@ class ProtectOptions(Options):
     def kept_names(self) -> bool:
         """Whether pictures keep their own names."""
         return self.names in ("keep", "kept")
+
+    @property
+    def form_of_names(self) -> Names:
+        """What names in the release are."""
+        return "kept" if self.kept_names else "folders" if self.names == "folders" else "pseudonyms"
 
     @property
     def limits(self) -> Limits:

@@ -26,6 +26,7 @@ class Outcome:
     faces: of a method on faces, how many were `found`, of these `changed` and `hidden`, and how many `doubtful`
     regions were hidden besides; `faces_list` is the private list of these counts of each picture.
     videos: how many of the protected are videos; of these, faces are counted once for each track.
+    review: the private page that shows them before and after, of a method on faces.
     sealed: the folder of sealed originals, if any, and `recipients`, how many keys can open them.
     """
 
@@ -47,6 +48,7 @@ class Outcome:
     faces: Mapping[str, int] = field(default_factory=dict)
     faces_list: Path | None = None
     videos: int = 0
+    review: Path | None = None
 
     def __repr__(self) -> str:
         refused = f", {sum(self.refused.values()):,} refused" if self.refused else ""

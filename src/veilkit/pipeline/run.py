@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -10,20 +11,22 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from veilkit.errors import DestinationError, UsageError
+from veilkit.errors import DataError, DestinationError, UsageError
 from veilkit.key import Key, read_or_create_key
+from veilkit.media.boxes import Boxes, read_boxes
 from veilkit.media.shape import Shape
-from veilkit.methods import Item, Method, Mixes, Synthesiser, bind
+from veilkit.methods import ChangesFaces, Item, Method, Mixes, Synthesiser, bind
 from veilkit.methods.in_memory import configured
 from veilkit.pipeline.engines.local import LocalEngine
 from veilkit.pipeline.enrolment import enrol
+from veilkit.pipeline.formats import is_video
 from veilkit.pipeline.ledger import Entry, Ledger
 from veilkit.pipeline.manifest import MANIFEST
-from veilkit.pipeline.names import Names
 from veilkit.pipeline.options import ProtectOptions
 from veilkit.pipeline.places import Places, find_places
 from veilkit.pipeline.protect import Outcome
 from veilkit.pipeline.release import Wanted, close_release, open_release
+from veilkit.pipeline.review.page import review_run
 from veilkit.pipeline.sealing.folder import close_sealed, open_sealed, recipients_for
 from veilkit.pipeline.synthesis import grouped_tasks
 from veilkit.pipeline.video import remove_parts
@@ -33,25 +36,30 @@ from veilkit.progress import Progress
 
 def run_protect(options: ProtectOptions) -> Outcome:
     """Make the release that the options ask for, which have been checked; `protect` says how."""
-    chosen = _method(options)
-    chosen.check()
+    chosen = chosen_method(options)
     recipients = recipients_for(chosen, options.seal_to)
     places = find_places(
         options.source, Path(options.destination), options.key, options.seed, sealing=bool(recipients)
     )
     shape = _shape(options.shape, chosen)
-    secret, new_key = _secret(places, options.seed)
-    names: Names = "kept" if options.kept_names else "folders" if options.names == "folders" else "pseudonyms"
-    wanted = Wanted(chosen, options.image_format, names, options.labels, recipients, shape, options.video)
+    secret, new_key = secret_of(places, options.seed)
+    wanted = Wanted(
+        chosen, options.image_format, options.form_of_names, options.labels, recipients, shape, options.video
+    )
     try:
         with Ledger(places.ledger_file(secret)) as ledger, open_release(wanted, places, ledger, secret):
             sealed = open_sealed(places.sealed, ledger, recipients)
             passed_over = enrol(wanted, places, ledger, secret)
             (places.destination / MANIFEST).unlink(missing_ok=True)  # it stands only in a finished release
+            if options.boxes is not None:
+                ledger.keep_boxes(drawn_boxes(options.boxes, places))
+            shown = ledger.file.with_suffix(".shown")
+            if isinstance(chosen, ChangesFaces):
+                shown.mkdir(mode=0o700, exist_ok=True)
             job = Job(
-                chosen, secret.randomness, places.source, places.destination, places.scratch,
-                options.image_format, options.limits, sealed, shape,
-                ledger.file.with_suffix(".parts"), options.video, options.video_limits,
+                chosen, secret.randomness, places.source, places.destination, places.scratch, options.image_format,
+                options.limits, sealed, shape, ledger.file.with_suffix(".parts"), options.video, options.video_limits,
+                ledger.boxes(), shown if isinstance(chosen, ChangesFaces) else None,
             )  # fmt: skip
             _work(job, ledger, options.processes)
             remove_parts(job.parts)
@@ -63,6 +71,11 @@ def run_protect(options: ProtectOptions) -> Outcome:
             ledger.write_refusals(refusals) if refused else refusals.unlink(missing_ok=True)
             told, told_list = ledger.told(), ledger.file.with_suffix(".told.csv")
             ledger.write_told(told_list) if told else told_list.unlink(missing_ok=True)
+            review = ledger.file.with_suffix(".review.html")
+            if isinstance(chosen, ChangesFaces) and shape.size is None:
+                review_run(review, ledger, places, shown, chosen.name)
+            else:
+                review.unlink(missing_ok=True)
             faces, faces_list = ledger.faces(), ledger.file.with_suffix(".faces.csv")
             ledger.write_faces(faces_list) if faces else faces_list.unlink(missing_ok=True)
             return Outcome(
@@ -84,6 +97,7 @@ def run_protect(options: ProtectOptions) -> Outcome:
                 faces,
                 faces_list if faces else None,
                 ledger.videos(),
+                review if review.is_file() else None,
             )
     except OSError as error:
         raise DestinationError(f"the run cannot go on: {error.strerror}") from None
@@ -91,10 +105,32 @@ def run_protect(options: ProtectOptions) -> Outcome:
         raise DestinationError(f"the ledger in {places.private} cannot be written: {error}") from None
 
 
-def _method(options: ProtectOptions) -> Method[Any]:
-    if not isinstance(options.method, str):
-        return options.method
-    return configured(options.method, options.preset, options.settings, options.model)
+def chosen_method(options: ProtectOptions) -> Method[Any]:
+    """The method that the options ask for, which has been checked."""
+    method = options.method
+    if isinstance(method, str):
+        method = configured(method, options.preset, options.settings, options.model)
+    method.check()
+    if isinstance(method, ChangesFaces) and (options.spare or options.only_person):
+        return method.for_people(*([Path(each) for each in some] for some in (options.spare, options.only_person)))
+    return method
+
+
+def drawn_boxes(file: str | Path, places: Places) -> Boxes:
+    """The boxes of a file by the paths of the source's pictures; raises for boxes of pictures that are not in it."""
+    drawn, found = dict(read_boxes(Path(file))), {}
+    for path, _ in places.survey():
+        if path in drawn and is_video(places.source / path):
+            raise DataError("boxes are for pictures, but one of them names a video: leave that out")
+        for name in (path, os.path.splitext(path)[0]):  # noqa: PTH122 - YOLO's files name pictures without suffix
+            if name in drawn:
+                found[path] = drawn.pop(name)
+    if drawn:
+        raise DataError(
+            f"{len(drawn)} of {len(drawn) + len(found)} pictures with boxes are not below {places.source}: expected "
+            "paths below it, as the review page writes them"
+        )
+    return found
 
 
 def _shape(shape: Shape, method: Method[Any]) -> Shape:
@@ -104,7 +140,8 @@ def _shape(shape: Shape, method: Method[Any]) -> Shape:
     return shape
 
 
-def _secret(places: Places, seed: int | None) -> tuple[Key, bool]:
+def secret_of(places: Places, seed: int | None) -> tuple[Key, bool]:
+    """The key of a run, and whether it was made now."""
     if seed is not None:
         return Key.from_seed(seed), False
     assert places.key_file is not None

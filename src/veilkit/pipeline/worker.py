@@ -17,12 +17,13 @@ import torch
 from numpy.typing import NDArray
 
 from veilkit.errors import DataError, DestinationError, RefusedImage, VeilkitError
+from veilkit.media.boxes import Boxes
 from veilkit.media.reading import Frames, Limits, decode, decode_frames, read_bytes, sha256
 from veilkit.media.shape import Shape, resized
-from veilkit.media.video import VIDEO_SUFFIX, VideoFormat, VideoLimits
+from veilkit.media.video import VIDEO_SUFFIX, VideoFormat, VideoLimits, open_clip
 from veilkit.media.writing import Format, encode, encode_frames, to_pixels, too_long, write_atomically
-from veilkit.methods import Method, Mixes, Synthesiser, bind
-from veilkit.pipeline.formats import why_refused
+from veilkit.methods import ChangesFaces, Method, Mixes, Synthesiser, bind
+from veilkit.pipeline.formats import is_video, why_refused
 from veilkit.pipeline.ledger import NEVER_WRITTEN, Entry
 from veilkit.pipeline.names import PAGES
 from veilkit.pipeline.sealing.files import SEALED_SUFFIX
@@ -30,9 +31,11 @@ from veilkit.pipeline.sealing.folder import SealedFolder
 from veilkit.pipeline.video import VideoWorker
 from veilkit.pipeline.video_blocks import Say, silent
 from veilkit.rng import Randomness
-from veilkit.types import ImageBatch, PictureReport, Release
+from veilkit.types import ImageBatch, PictureReport, Region, Release
 
 _OTHER_PAGES = "it had one page when it was first seen, and now has several, or the reverse: give it a new name"
+SHOWN_BY_BROWSERS = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".webp", ".bmp", ".gif", ".avif")
+_COPIED = 1_600  # pixels of the longer side of a copy
 _LARGE = 2_000_000  # pixels of a task, each of which takes 40 bytes and more while it is worked on
 
 
@@ -41,6 +44,8 @@ class Job:
     """What all tasks of a run share. `scratch` is on the file system of `destination`.
 
     sealed: where originals are sealed, if they are to be. parts: the private folder of what is done of videos.
+    boxes: what somebody drew, by the pictures' paths. shown: a private folder for copies of pictures that a browser
+    cannot show, for the review.
     """
 
     method: Method[Any]
@@ -55,17 +60,22 @@ class Job:
     parts: Path | None = None
     video: VideoFormat = field(default_factory=VideoFormat)
     video_limits: VideoLimits = field(default_factory=VideoLimits)
+    boxes: Boxes = field(default_factory=dict)
+    shown: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
     """Pictures to be protected together; with `check`, only to be read, to learn which of them can be.
 
-    apart: they have nothing to do with each other, and are done together for speed alone.
+    apart: they have nothing to do with each other, and are done together for speed alone. look: report the
+    size of each and write nothing; with `faces`, how many the method sees in it.
     """
 
     entries: tuple[Entry, ...]
     check: bool = False
+    look: bool = False
+    faces: bool = False
     apart: bool = False
     retried: bool = False
 
@@ -90,6 +100,8 @@ class Worker:
         """What became of each picture of the task. Only a destination that cannot be written raises."""
         if isinstance(self.job.method, Synthesiser):
             return self._synthesise(self.job.method, task.entries)
+        if task.look:
+            return tuple(self._looked_at(entry, faces=task.faces) for entry in task.entries)
         if task.apart:
             return tuple(self._each(task.entries))
         read: list[tuple[Entry, bytes]] = []
@@ -140,6 +152,24 @@ class Worker:
                 yield from self._protect_each(held)
         yield from self._protect_each(held)
 
+    def _looked_at(self, entry: Entry, *, faces: bool) -> Entry:
+        """The entry with a report on the picture as it is; nothing is written."""
+        try:
+            if is_video(self.job.source / entry.source):
+                if reason := why_refused(self.job.source, entry.source, self.job.method):
+                    raise RefusedImage(reason)
+                clip = open_clip(self.job.source / entry.source, self.job.video_limits)
+                about = {"size": [clip.width, clip.height], "frames": clip.frames}
+                return replace(entry, report=json.dumps(about), reason=None)
+            frames = decode_frames(self._bytes(entry), self.job.limits).pictures
+        except RefusedImage as refusal:
+            return refused_entry(entry, refusal.reason)
+        height, width = frames[0].shape[:2]
+        report: dict[str, Any] = {"size": [width, height], "frames": len(frames)}
+        if faces and isinstance(self.job.method, ChangesFaces):
+            report["counts"] = self.job.method.count_faces(_batch([(entry, frames[0])], height, width)[0])
+        return replace(entry, report=json.dumps(report), reason=None)
+
     def _read(self, entry: Entry) -> tuple[Entry, Frames | None]:
         """The entry with its source's hash, and its frames; None where the release holds it, or it is refused."""
         try:
@@ -148,6 +178,8 @@ class Worker:
             if self._is_kept(entry, self._recipes([entry])[0]):
                 return self._kept(entry, data), None
             shown = decode_frames(data, self.job.limits)
+            if self.job.shown is not None and not entry.source.lower().endswith(SHOWN_BY_BROWSERS):
+                self._copy(shown.pictures[0], f"{entry.output}.before.jpg")
             return entry, replace(shown, pictures=tuple(map(self.job.shape.fitted, shown.pictures)))
         except RefusedImage as refusal:
             return refused_entry(entry, refusal.reason), None
@@ -228,10 +260,21 @@ class Worker:
                 made.append(to_pixels(self._images(release)[0]))
                 reports += release.reports or ()
         whole = replace(shown, pictures=tuple(made))
-        report = _merged(reports) if reports else None
+        if pages and self.job.shown is not None:
+            self._copy(made[0], f"{entry.output}.after.jpg")
+        size = list(shown.pictures[0].shape[1::-1])
+        report = {**_merged(reports), "size": size} if reports else None
         return self._saved(
             entry, lambda: encode_frames(whole, "tiff" if pages else "png"), report, self._recipes([entry])[0]
         )
+
+    def _copy(self, pixels: NDArray[np.uint8], name: str) -> None:
+        """A small copy for the private review page, of what a browser could not show."""
+        assert self.job.shown is not None
+        scale = min(1.0, _COPIED / max(pixels.shape[:2]))
+        small = resized(pixels, max(1, round(scale * pixels.shape[0])), max(1, round(scale * pixels.shape[1])))
+        (self.job.shown / name).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_atomically(self.job.shown / name, encode(small, "jpeg"), self.job.shown)
 
     def _failure(self, error: Exception, width: int, height: int) -> str:
         return f"{self.job.method.name} failed on it ({type(error).__name__}, {width}x{height} pixels)"
@@ -273,7 +316,12 @@ class Worker:
         together = isinstance(self.job.method, Mixes | Synthesiser)
         sources = ["\0\0".join(names)] * len(names) if together else names
         head = f"{self.job.method.fingerprint()} {self.job.image_format}{self.job.shape}\0\0"
-        return [sha256((head + source).encode("utf-8", "surrogateescape")) for source in sources]
+        drawn = [self.job.boxes.get(entry.source) for entry in entries]  # only pictures with boxes are done anew
+        heads = [head if boxes is None else f"{head}{boxes}\0\0" for boxes in drawn]
+        return [
+            sha256((head + source).encode("utf-8", "surrogateescape"))
+            for head, source in zip(heads, sources, strict=True)
+        ]
 
     def _is_kept(self, entry: Entry, recipe: str) -> bool:
         """Whether the release already holds the result, whole."""
@@ -300,7 +348,9 @@ class Worker:
     def _image_batch(self, decoded: list[tuple[Entry, NDArray[np.uint8]]], height: int, width: int) -> ImageBatch:
         items = tuple(item_name(entry.source, entry.source_sha256 or "") for entry, _ in decoded)
         identities = tuple(entry.identity for entry, _ in decoded)
-        return ImageBatch(_batch(decoded, height, width), items, identities)
+        boxes = [self.job.boxes.get(entry.source, ()) for entry, _ in decoded]
+        regions = tuple(tuple(Region(box.corners(width, height), box.action) for box in drawn) for drawn in boxes)
+        return ImageBatch(_batch(decoded, height, width), items, identities, regions)
 
     @contextmanager
     def _alone_if_large(self, pixels: int) -> Iterator[None]:
@@ -333,6 +383,8 @@ class Worker:
         recipes = self._recipes(entries)
         for place, (image, index) in enumerate(zip(images, release.source_index or (), strict=True)):
             report = None if release.reports is None else release.reports[place].as_json()
+            if report and "faces" in report:
+                report["size"] = [image.shape[2], image.shape[1]]
             done.append(self._saved(entries[index], partial(self._encoded, image), report, recipes[index]))
         return done
 

@@ -235,6 +235,12 @@ class FaceMethod(Method[C]):
         faces = found_faces(self.finder.detect(picture[None])[0], person)
         return faces, self._missed(picture, [face.box for face in faces]) if twice else []
 
+    def count_faces(self, picture: Tensor) -> dict[str, int]:
+        """How many faces the finders see in a picture (3, H, W), and how many regions that may be one."""
+        faces, missed = self.look(picture)
+        doubtful = sum(each.doubtful for each in missed)
+        return {"found": len(faces) + len(missed) - doubtful, "doubtful": doubtful}
+
     @torch.no_grad()
     def _one(
         self, picture: Tensor, item: str, person: str | None, regions: tuple[Region, ...], *, rng: Randomness
@@ -247,8 +253,8 @@ class FaceMethod(Method[C]):
             known = self._people.known(picture, faces, regions)
             kept += [(face.box, KNOWN) for face in faces if face.number in known]
             faces = [face for face in faces if face.number not in known]
-        report = [_face_report(box, outcome) for box, outcome in kept]
-        report += [_face_report(box, ASKED_HIDDEN) for box in drawn]
+        report = [_face_report(box, outcome, asked="spare" if outcome == SPARED else "") for box, outcome in kept]
+        report += [_face_report(box, ASKED_HIDDEN, asked="hide") for box in drawn]
         notes: list[str] = []
         result, to_hide, changes = picture, [*drawn, *(each.box for each in missed)], 0
         for face in faces:
@@ -268,7 +274,10 @@ class FaceMethod(Method[C]):
             result = hidden(result, box, self.config.hide)
         outcomes = [DOUBTFUL if each.doubtful else MISSED for each in missed]
         notes += outcomes
-        report += [_face_report(each.box, outcome) for each, outcome in zip(missed, outcomes, strict=True)]
+        report += [
+            _face_report(each.box, outcome, doubtful=each.doubtful)
+            for each, outcome in zip(missed, outcomes, strict=True)
+        ]
         doubtful = outcomes.count(DOUBTFUL)
         found = len(faces) + len(missed) - doubtful + len(drawn) + len(kept)
         if not found and self.config.unfound == "pixelate":  # what may be a face is none to rely on
@@ -350,5 +359,6 @@ def as_asked(
     return left, [each for each in missed if asked(each.box, regions) in (None, "protect")], drawn
 
 
-def _face_report(box: Box, outcome: str) -> dict[str, Any]:
-    return {"box": [round(value) for value in box], "outcome": outcome}
+def _face_report(box: Box, outcome: str, *, doubtful: bool = False, asked: str = "") -> dict[str, Any]:
+    more = {"doubtful": True} if doubtful else {}
+    return {"box": [round(value) for value in box], "outcome": outcome, **more, **({"asked": asked} if asked else {})}

@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -16,21 +16,35 @@ from urllib.parse import quote
 from jinja2 import Environment
 from markupsafe import Markup
 
+from veilkit.display import counted
+from veilkit.pipeline.ledger import Entry, Ledger
+from veilkit.pipeline.places import Places
+
+_MOST = 5_000  # pictures on a page
+
 
 @dataclass(frozen=True, slots=True)
 class FoundBox:
-    """A region that a run protected: left, top, right, bottom in pixels, what became of it, and whether in doubt."""
+    """A region that a run found or was given: left, top, right, bottom in pixels, and what became of it.
+
+    doubtful: it may be a face. asked: what somebody asked for there before, if anything.
+    """
 
     box: tuple[int, int, int, int]
     outcome: str
-    doubtful: bool
+    doubtful: bool = False
+    asked: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewPicture:
-    """A picture of a run: its path below the originals, both files, its size upright, what was found and noted."""
+    """A picture of a run: its path below the originals, both files, its size upright, what was found and noted.
+
+    made: what tells it from the same picture made anew, for which earlier decisions no longer count.
+    """
 
     path: str
+    made: str
     before: Path
     after: Path
     width: int
@@ -44,9 +58,9 @@ class ReviewPicture:
         return sum(face.doubtful for face in self.faces) + len(self.notes)
 
 
-def write_review(file: Path, pictures: Sequence[ReviewPicture], *, method: str, release: str, summary: str) -> None:
+def write_review(file: Path, pictures: Sequence[ReviewPicture], *, method: str, release: str, summary: str) -> Path:
     """Write the page, readable by its owner alone. release: by which a browser tells its decisions from another's."""
-    ordered = sorted(pictures, key=lambda picture: (-picture.doubts, os.fsencode(picture.path)))
+    ordered = _first(list(pictures))
     data = {"release": release, "pictures": [_plain(picture, file.parent) for picture in ordered]}
     style, script = (_part(f"review.{kind}") for kind in ("css", "js"))
     text = (
@@ -67,12 +81,66 @@ def write_review(file: Path, pictures: Sequence[ReviewPicture], *, method: str, 
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
         out.write(text)
     draft.replace(file)
+    return file
+
+
+def review_run(file: Path, ledger: Ledger, places: Places, shown: Path, method: str) -> Path:
+    """Write the page of a run from its ledger; doubtful pictures first, and of very many only the first."""
+    chosen: list[ReviewPicture] = []
+    faces = 0
+    for entry in ledger.entries("done"):
+        picture = reviewed(entry, places.source, places.destination, shown)
+        if picture is not None:
+            faces += len(picture.faces)
+            chosen.append(picture)
+        if len(chosen) > 2 * _MOST:
+            chosen = _first(chosen)
+    return write_review(
+        file,
+        _first(chosen),
+        method=method,
+        release=ledger.file.stem,
+        summary=f"{counted(ledger.count('done'), 'picture', 'pictures')}, {counted(faces, 'box', 'boxes')}. "
+        "A face that no detector saw has no box: look for those."
+        + f" The first {_MOST} pictures."
+        * (len(chosen) > _MOST),
+    )
+
+
+def reviewed(entry: Entry, originals: Path, release: Path, shown: Path) -> ReviewPicture | None:
+    """A picture of a ledger as the page shows it; None where its method reported no faces."""
+    report = json.loads(entry.report or "{}")
+    if "faces" not in report or "size" not in report:
+        return None
+    before, after = shown / f"{entry.output}.before.jpg", shown / f"{entry.output}.after.jpg"
+    seen = [face for face in report["faces"] if not face.get("frame")]
+    notes = list(report.get("told", ()))
+    if report.get("frames", 1) > 1:
+        notes.append(f"{report['frames']} frames or pages, of which the first is shown: open the file itself")
+    return ReviewPicture(
+        entry.source,
+        (entry.output_sha256 or "")[:16],
+        before if before.is_file() else originals / entry.source,
+        after if after.is_file() else release / entry.output,
+        report["size"][0],
+        report["size"][1],
+        tuple(
+            FoundBox(tuple(face["box"]), face["outcome"], bool(face.get("doubtful")), face.get("asked", ""))
+            for face in seen
+        ),
+        tuple(notes),
+    )
+
+
+def _first(pictures: list[ReviewPicture]) -> list[ReviewPicture]:
+    return sorted(pictures, key=lambda picture: (-picture.doubts, os.fsencode(picture.path)))[:_MOST]
 
 
 def _plain(picture: ReviewPicture, folder: Path) -> dict[str, Any]:
-    faces = [{"box": face.box, "outcome": face.outcome, "doubtful": face.doubtful} for face in picture.faces]
+    faces = [asdict(face) for face in picture.faces]
     return {
         "path": os.fsencode(picture.path).decode("utf-8", "replace"),
+        "made": picture.made,
         "before": _address(picture.before, folder),
         "after": _address(picture.after, folder),
         "width": picture.width,

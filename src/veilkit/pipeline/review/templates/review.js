@@ -3,32 +3,32 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const at = (id) => document.getElementById(id);
   const KEY = "veilkit-review-" + data.release;
-  const words = { found: "found and protected", doubtful: "doubtful, hidden", hide: "to be hidden", spare: "to be left as it is" };
+  const words = { found: "found", doubtful: "doubtful", hide: "to be hidden", spare: "to be left as it is", protect: "to be protected" };
   let saved = {};
   try { saved = JSON.parse(localStorage.getItem(KEY)) || {}; } catch { saved = {}; }
   // What was decided of a picture: reviewed or not, an action for each box that was found, and boxes that were added.
-  const decided = (path) => (saved[path] ??= { reviewed: false, actions: {}, added: [] });
+  const decided = (picture) => (saved[`${picture.made} ${picture.path}`] ??= { reviewed: false, actions: {}, added: [] });
   const keep = () => { try { localStorage.setItem(KEY, JSON.stringify(saved)); } catch { /* kept for this visit only */ } };
   let shown = [], place = 0, chosen = null, unsaved = false;
 
   const current = () => shown[place];
   const boxesOf = (picture) => {
-    const state = decided(picture.path);
+    const state = decided(picture);
     return [
-      ...picture.faces.map((face, index) => ({ box: face.box, kind: state.actions[index] || (face.doubtful ? "doubtful" : "found"), index, note: face.outcome })),
+      ...picture.faces.map((face, index) => ({ box: face.box, kind: state.actions[index] || face.asked || (face.doubtful ? "doubtful" : "found"), index, note: face.outcome })),
       ...state.added.map((box, index) => ({ box, kind: "hide", added: index, note: "added here" })),
     ];
   };
 
   function select() {
     const wanted = at("filter").value, was = current();
-    shown = data.pictures.filter((each) => wanted === "all" || (wanted === "doubtful" ? each.doubts > 0 : !decided(each.path).reviewed));
+    shown = data.pictures.filter((each) => wanted === "all" || (wanted === "doubtful" ? each.doubts > 0 : !decided(each).reviewed));
     place = Math.max(0, shown.indexOf(was));
     show();
   }
 
   function show() {
-    const picture = current(), left = data.pictures.filter((each) => !decided(each.path).reviewed).length;
+    const picture = current(), left = data.pictures.filter((each) => !decided(each).reviewed).length;
     at("status").textContent = `${left} of ${data.pictures.length} not reviewed yet` + (picture ? `; picture ${place + 1} of ${shown.length}` : "");
     for (const id of ["before", "after", "accept", "add"]) at(id).hidden = !picture;
     at("name").textContent = picture ? picture.path : "Nothing is left to review here";
@@ -66,7 +66,7 @@
   }
 
   function act(each, action) {
-    const state = decided(current().path);
+    const state = decided(current());
     if (each.added !== undefined) { if (action === null) state.added.splice(each.added, 1); }
     else if (action === null) delete state.actions[each.index];
     else state.actions[each.index] = action;
@@ -76,13 +76,13 @@
   const changed = () => { unsaved = true; keep(); };
 
   function add(box) {
-    const state = decided(current().path);
+    const state = decided(current());
     state.added.push(box.map((value) => Math.round(value)));
     changed(); draw({ added: state.added.length - 1 });
   }
 
   function move(key, resize) {
-    const picture = current(), state = decided(picture.path);
+    const picture = current(), state = decided(picture);
     if (!chosen || chosen.added === undefined) return false;
     const step = Math.max(1, Math.round(Math.min(picture.width, picture.height) / 100));
     const [x, y] = { ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, -step], ArrowDown: [0, step] }[key];
@@ -100,7 +100,7 @@
   function accept() {
     const picture = current();
     if (!picture) return;
-    decided(picture.path).reviewed = true; keep();
+    decided(picture).reviewed = true; keep();
     if (at("filter").value === "open") { shown.splice(place, 1); place = shown.length ? place % shown.length : 0; show(); at("name").focus(); }
     else step(1);
   }
@@ -111,7 +111,7 @@
     const lines = ["path,x,y,w,h,action"];
     for (const picture of data.pictures) {
       for (const each of boxesOf(picture)) {
-        if (each.kind !== "hide" && each.kind !== "spare") continue;
+        if (each.kind === "found" || each.kind === "doubtful") continue;
         const [left, top, right, bottom] = each.box;
         lines.push([cell(picture.path), left, top, right - left, bottom - top, each.kind].join(","));
       }
