@@ -7,7 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    Protocol,
+    Self,
+    TypeAlias,
+    TypeVar,
+    runtime_checkable,
+)
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +44,7 @@ class Item:
     identity: str | None = None
 
 
+FrameLook: TypeAlias = Literal["small", "full", "twice"]
 C = TypeVar("C")
 
 
@@ -186,8 +198,11 @@ class ChangesFaces(Protocol):
 class FollowsFaces(Protocol):
     """A method on faces that takes the frames of a video, (H, W, 3) uint8, with faces followed through them."""
 
-    def seen_in(self, pixels: NDArray[np.uint8], *, twice: bool) -> list[Seen]:
-        """What is, or may be, a face in a frame; twice: whether the second finder looks as well."""
+    def seen_in(self, pixels: NDArray[np.uint8], look: FrameLook) -> list[Seen]:
+        """What is, or may be, a face in a frame.
+
+        look: at the frame shrunk (`small`), as it is (`full`), or as it is and by the second finder too (`twice`).
+        """
 
     def treated(
         self, pixels: NDArray[np.uint8], tracks: Sequence[tuple[int, Seen]], item: str, *, rng: Randomness

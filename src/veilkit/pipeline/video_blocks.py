@@ -28,6 +28,7 @@ from veilkit.media.tracks import Seen, Shots, Tracker, TrackSettings
 from veilkit.media.video import Clip, Frame, read_frames, write_part
 from veilkit.media.writing import to_pixels
 from veilkit.methods import FollowsFaces, Method
+from veilkit.methods.base import FrameLook
 from veilkit.methods.faces.frames import as_tensor
 from veilkit.pipeline.engines.bounds import renew_processor_seconds
 from veilkit.rng import Randomness
@@ -40,7 +41,8 @@ BLOCK = 100
 """Frames in a part."""
 Say: TypeAlias = Callable[[str], None]
 Tracks: TypeAlias = list[tuple[int, Seen]]
-_GAP, _TAIL, _TWICE = 1.0, 0.5, 0.2  # seconds: see TrackSettings; and between two looks of the second finder
+_GAP, _TAIL = 1.0, 0.5  # seconds: see TrackSettings
+_FULL, _TWICE = 0.2, 1.0  # seconds between two looks at a frame in full size, and of the second finder
 _SMALL = (32, 18)  # of the pictures by which shots are told apart
 _EVERY = 0.5  # seconds between two words of progress
 _WAITING = 64  # frames that the one reader may be ahead of what the other needs
@@ -174,24 +176,29 @@ class VideoBlocks:
         """For each frame what is covered in it."""
         rate = min(60.0, max(5.0, float(self.clip.rate)))
         settings = TrackSettings(
-            gap=round(_GAP * rate), tail=round(_TAIL * rate), doubtful_tail=max(1, round(_TWICE * rate))
+            gap=round(_GAP * rate), tail=round(_TAIL * rate), doubtful_tail=max(1, round(_FULL * rate))
         )
         tracker, number = Tracker(settings), -1
-        for number, (seen, shot) in enumerate(self._sights(max(1, round(_TWICE * rate)))):
+        for number, (seen, shot) in enumerate(self._sights(rate)):
             tracker.add(seen, shot)
             if number >= settings.ahead:
                 yield tracker.covered(number - settings.ahead)
         for late in range(max(0, number + 1 - settings.ahead), number + 1):
             yield tracker.covered(late)
 
-    def _sights(self, every: int) -> Iterator[tuple[list[Seen], int]]:
-        """For each frame what is seen in it, and its shot: from the blocks of an earlier run, and then anew."""
-        done, shots = 0, Shots()
+    def _sights(self, rate: float) -> Iterator[tuple[list[Seen], int]]:
+        """For each frame what is seen in it, and its shot: from the blocks of an earlier run, and then anew.
+
+        The second finder looks at the first frame of a shot, then now and then; while it sees what the first one
+        misses, each time that a frame is searched in full size.
+        """
+        done, shots, again = 0, Shots(), 0
+        full, twice = (max(1, round(seconds * rate)) for seconds in (_FULL, _TWICE))
         for file in _numbered(self.folder, "seen", ".json"):
             block = json.loads(file.read_text())
             for seen, shot in block["frames"]:
                 yield [_seen(each) for each in seen], shot
-            shots, done = Shots.from_state(block["shots"]), done + 1
+            shots, again, done = Shots.from_state(block["shots"]), block["again"], done + 1
             if len(block["frames"]) < BLOCK:
                 return
         assert isinstance(self.method, FollowsFaces)
@@ -203,12 +210,16 @@ class VideoBlocks:
                 pixels = self.job.shape.fitted(frame.pixels)
                 grey = cv2.cvtColor(np.ascontiguousarray(pixels), cv2.COLOR_RGB2GRAY)
                 shot = shots.number(np.asarray(cv2.resize(grey, _SMALL, interpolation=cv2.INTER_AREA), np.uint8))
-                twice = frame.number % every == 0 or shot != last
-                seen = self.method.seen_in(pixels, twice=twice) if frame.whole else []
+                look: FrameLook = "full" if frame.number % full == 0 else "small"
+                if shot != last or (look == "full" and frame.number >= again):
+                    look = "twice"
+                seen = self.method.seen_in(pixels, look) if frame.whole else []
+                if look == "twice":
+                    again = frame.number + (full if any(each.certainty == 1 for each in seen) else twice)
                 last = shot
                 held.append(([_row(each) for each in seen], shot))
                 yield [_seen(row) for row in held[-1][0]], shot
-            block = {"frames": held, "shots": shots.state()}
+            block = {"frames": held, "shots": shots.state(), "again": again}
             _write_whole(self.folder / f"seen-{number:06}.json", json.dumps(block))
             if len(held) < BLOCK:
                 return

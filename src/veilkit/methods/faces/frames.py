@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+import cv2
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from torch import Tensor
 from veilkit.experts.base import PointOrder
 from veilkit.media.tracks import Box, Seen
 from veilkit.media.writing import to_pixels
+from veilkit.methods.base import FrameLook
 from veilkit.methods.faces.pasting import hidden
 from veilkit.rng import Randomness
 
@@ -25,13 +27,23 @@ if TYPE_CHECKING:
 
 _AROUND = 1.5  # of a face's longer side, beyond each edge: more than any aligned crop takes in
 _HIDDEN_AROUND = 0.2
+_SMALL = 420_000  # pixels of a frame that is shrunk to be searched: 864 x 486
 
 
-def seen_in(method: FaceMethod[Any], pixels: NDArray[np.uint8], *, twice: bool) -> list[Seen]:
-    """What the method's finders see in a frame (H, W, 3); twice: whether the second one looks as well."""
-    faces, missed = method.look(as_tensor(pixels), twice=twice)
-    seen = [Seen(face.box, 2, None if face.points is None else face.points.numpy(), face.order) for face in faces]
-    return seen + [Seen(each.box, 0 if each.doubtful else 1) for each in missed]
+def seen_in(method: FaceMethod[Any], pixels: NDArray[np.uint8], look: FrameLook) -> list[Seen]:
+    """What the method's finders see in a frame (H, W, 3); see `FollowsFaces`."""
+    height, width = pixels.shape[:2]
+    scale = min(1.0, math.sqrt(_SMALL / (height * width))) if look == "small" else 1.0
+    if scale < 1:
+        size = max(1, round(width * scale)), max(1, round(height * scale))
+        pixels = np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
+    faces, missed = method.look(as_tensor(pixels), twice=look == "twice")
+    back = np.array([width / pixels.shape[1], height / pixels.shape[0]])
+    seen = [
+        Seen(_scaled(face.box, back), 2, None if face.points is None else face.points.numpy() * back, face.order)
+        for face in faces
+    ]
+    return seen + [Seen(_scaled(each.box, back), 0 if each.doubtful else 1) for each in missed]
 
 
 @torch.no_grad()
@@ -95,6 +107,10 @@ def _region(pixels: NDArray[np.uint8], box: Box, around: float) -> NDArray[np.ui
 def _corner(pixels: NDArray[np.uint8], box: Box, around: float) -> tuple[int, int]:
     margin = around * max(box[2] - box[0], box[3] - box[1])
     return max(0, math.floor(box[0] - margin)), max(0, math.floor(box[1] - margin))
+
+
+def _scaled(box: Box, back: NDArray[np.float64]) -> Box:
+    return box[0] * back[0], box[1] * back[1], box[2] * back[0], box[3] * back[1]
 
 
 def _moved(box: Box, x: float, y: float) -> Box:

@@ -21,7 +21,7 @@ from veilkit.experts.finders import FaceSettings, load_finder, load_second
 from veilkit.experts.thorough import ThoroughFinder
 from veilkit.media.tracks import Seen
 from veilkit.media.writing import to_pixels
-from veilkit.methods.base import Method
+from veilkit.methods.base import FrameLook, Method
 from veilkit.methods.faces.frames import as_tensor, seen_in, treated
 from veilkit.methods.faces.pasting import Box, hidden, pixelated
 from veilkit.methods.faces.people import People
@@ -191,9 +191,9 @@ class FaceMethod(Method[C]):
     def change(self, picture: Tensor, face: FoundFace, item: str, *, rng: Randomness) -> Changed:
         """Change one face of a picture (3, H, W) in [0, 1]; random values derive from `item` and its number."""
 
-    def seen_in(self, pixels: NDArray[np.uint8], *, twice: bool) -> list[Seen]:
+    def seen_in(self, pixels: NDArray[np.uint8], look: FrameLook) -> list[Seen]:
         """What is, or may be, a face in a frame of a video; see `FollowsFaces`."""
-        return seen_in(self, pixels, twice=twice)
+        return seen_in(self, pixels, look)
 
     def treated(
         self, pixels: NDArray[np.uint8], tracks: Sequence[tuple[int, Seen]], item: str, *, rng: Randomness
