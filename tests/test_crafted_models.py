@@ -10,11 +10,9 @@ import pytest
 import torch
 
 from tests.crafted_models import crafted, parts_of, written
-from tests.methods.anonymisers import tiny_model_file
 from tests.methods.disguises import TINY as TINY_DISGUISE
 from tests.methods.disguises import tiny_disguise
-from tests.methods.peprnets import tiny_peprnet_file
-from tests.methods.pools import tiny_fro
+from tests.methods.tiny import tiny_fro, tiny_model_file, tiny_peprnet_file
 from veilkit.errors import CheckpointError, MissingExtraError
 from veilkit.experts.face_attributes import FaceAttributePredictor
 from veilkit.experts.torch_embedder import TorchEmbedder

@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 
 from tests.audit.folders import blur, changed, grey, market, noise, person, plain, same
-from tests.methods.anonymisers import tiny_model_file
+from tests.methods.tiny import tiny_model_file
 from veilkit.audit import AuditResult, read_audit, run_audit
 from veilkit.audit.report.terminal import lines as terminal_lines
 from veilkit.audit.verdicts.verdict import Grade

@@ -12,7 +12,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from tests.audit.folders import changed, market, person, plain, same
-from tests.methods.pools import tiny_fro
+from tests.methods.tiny import tiny_fro
 from veilkit.attacks import ATTACKS, UNPAIRED_ATTACKS
 from veilkit.audit import AuditResult, read_audit, run_audit
 from veilkit.audit.result import OTHER_CLASS, SAME_CLASS

@@ -13,10 +13,9 @@ import pytest
 import torch
 
 from tests.conftest import random_picture, tree
-from tests.methods.anonymisers import tiny_model_file
 from tests.methods.disguises import tiny_disguise_file
 from tests.methods.experts import tiny_expert_file
-from tests.methods.peprnets import tiny_peprnet_file
+from tests.methods.tiny import tiny_model_file, tiny_peprnet_file
 from veilkit.errors import ConfigError, UnknownNameError
 from veilkit.media.writing import to_pixels
 from veilkit.methods import METHODS, Item, Learns, Mixes, Synthesiser, bind

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from tests.conftest import tree
-from tests.methods.pools import tiny_fro
+from tests.methods.tiny import tiny_fro
 from veilkit.datasets.soft_labels import MOVES, SOFT_LABELS, moved, read_soft_labels
 from veilkit.errors import DataError, UsageError
 from veilkit.media.reading import Limits, decode

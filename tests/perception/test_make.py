@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.audit.folders import blur, changed, market, plain, same
-from tests.methods.pools import tiny_fro
+from tests.methods.tiny import tiny_fro
 from tests.perception.studies import folders, make, page_data, sheet, truth
 from veilkit.cli import app
 from veilkit.errors import ConfigError, DataError, DestinationError, UsageError

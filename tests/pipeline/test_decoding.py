@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 
 from tests.conftest import tree
-from tests.methods.anonymisers import tiny_model_file
+from tests.methods.tiny import tiny_model_file
 from veilkit.errors import CheckpointError, DataError, SealError, UsageError
 from veilkit.media.writing import to_pixels, write_atomically
 from veilkit.methods.learned import Decoder, decoder_beside

@@ -11,7 +11,7 @@ from PIL import Image
 
 from pictures import picture, write_folder
 from tests.conftest import tree
-from tests.methods.pools import tiny_fro
+from tests.methods.tiny import tiny_fro
 from veilkit.errors import DataError, DestinationError, UsageError
 from veilkit.media.writing import write_atomically
 from veilkit.pipeline import worker

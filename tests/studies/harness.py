@@ -32,10 +32,10 @@ from studies.shared.runner import load_study
 from studies.shared.study import FACES, PEOPLE, Computation, Run, Study
 from tests.audit.folders import person
 from tests.conftest import random_picture
-from tests.methods.anonymisers import TINY as ANONYMISER
 from tests.methods.disguises import tiny_disguise_file
 from tests.methods.experts import tiny_expert_file
-from tests.methods.peprnets import TINY as PEPRNET
+from tests.methods.tiny import TINY_PEPRNET as PEPRNET
+from tests.methods.tiny import TINY_PRIVACYREID as ANONYMISER
 from veilkit.audit.inputs.cache import Cache
 from veilkit.checkpoint import save_checkpoint
 from veilkit.networks.backbones import BACKBONE_KIND, build_backbone

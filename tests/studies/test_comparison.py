@@ -23,11 +23,9 @@ from studies.comparison.plan import ENTRIES, FACES, PEOPLE
 from studies.comparison.tables import PURPOSES, about, purposes_table, remarks, table
 from studies.shared.results import Results
 from studies.shared.runner import load_study
-from tests.methods.anonymisers import tiny_model_file
 from tests.methods.disguises import tiny_disguise_file
 from tests.methods.experts import tiny_expert_file
-from tests.methods.peprnets import tiny_peprnet_file
-from tests.methods.pools import tiny_fro
+from tests.methods.tiny import tiny_fro, tiny_model_file, tiny_peprnet_file
 from tests.studies.harness import TINY_STUDIES, Done, flat_faces
 from veilkit.attacks.pictures import HeldPictures
 from veilkit.audit.inputs.spec import read_spec

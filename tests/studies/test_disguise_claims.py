@@ -7,27 +7,12 @@ from typing import Any
 
 from benchmarks import claims
 from studies.disguise.plan import JUDGE, rows_of
-from studies.shared.runner import load_study
+from tests.studies.published import Published, around
 
-STUDY = load_study("disguise")
-CONFIG = STUDY.published
+PUBLISHED = Published("disguise", prefix="disguise-")
+STUDY, CONFIG = PUBLISHED.study, PUBLISHED.config
+rows, by_id, withheld, tables = PUBLISHED.rows, PUBLISHED.by_id, PUBLISHED.withheld, PUBLISHED.tables
 ROWS = rows_of(CONFIG)
-
-
-def rows(cells: dict[str, Any]) -> list[dict[str, Any]]:
-    return STUDY.claims(cells, CONFIG)
-
-
-def withheld(cells: dict[str, Any]) -> list[str]:
-    return STUDY.withheld(cells, CONFIG)
-
-
-def tables(cells: dict[str, Any], place: str = "disguise") -> str:
-    return STUDY.tables(cells, CONFIG)[place]
-
-
-def around(value: float, width: float = 0.01) -> list[float]:
-    return [value, value - width, value + width]
 
 
 def recognised(tpr: float, farthest: float = 0.01) -> dict[str, Any]:
@@ -85,10 +70,6 @@ CELLS: dict[str, Any] = {
                      "draws": 100},
     },
 }  # fmt: skip
-
-
-def by_id(cells: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {row["id"].removeprefix("disguise-"): row for row in rows(cells)}
 
 
 def test_figures_are_multiples_worst_bounds_ratios_and_shares() -> None:

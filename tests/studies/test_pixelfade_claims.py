@@ -8,22 +8,11 @@ from typing import Any
 import pytest
 
 from benchmarks import claims
-from studies.shared.runner import load_study
+from tests.studies.published import Published
 
-STUDY = load_study("pixelfade")
-CONFIG = STUDY.published
-
-
-def rows(cells: dict[str, Any]) -> list[dict[str, Any]]:
-    return STUDY.claims(cells, CONFIG)
-
-
-def withheld(cells: dict[str, Any]) -> list[str]:
-    return STUDY.withheld(cells, CONFIG)
-
-
-def tables(cells: dict[str, Any], place: str = "pixelfade") -> str:
-    return STUDY.tables(cells, CONFIG)[place]
+PUBLISHED = Published("pixelfade")
+STUDY, CONFIG = PUBLISHED.study, PUBLISHED.config
+rows, by_id, withheld, tables = PUBLISHED.rows, PUBLISHED.by_id, PUBLISHED.withheld, PUBLISHED.tables
 
 
 def recovered(ssim: float) -> dict[str, Any]:
@@ -89,10 +78,6 @@ CELLS = {
 
 def avih(cells: dict[str, Any]) -> str:
     return tables(cells, "avih")
-
-
-def by_id(cells: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {row["id"]: row for row in rows(cells)}
 
 
 def test_figures_are_losses_shares_and_the_worst_bound() -> None:

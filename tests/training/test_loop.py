@@ -1,11 +1,12 @@
-"""Schedules at their corners."""
+"""Schedules at their corners, and what makes a CPU quicker."""
 
 from itertools import pairwise
 
 import pytest
+import torch
 
 from veilkit.errors import ConfigError
-from veilkit.training.loop import Decay, Schedule
+from veilkit.training.loop import Decay, Schedule, without_denormals
 
 
 def test_warm_up_rises_evenly_to_one():
@@ -34,3 +35,13 @@ def test_exponential_has_equal_ratios():
 def test_warm_up_longer_than_the_run_is_refused():
     with pytest.raises(ConfigError, match="warmup"):
         Schedule(3, warmup=4)
+
+
+def test_denormal_numbers_count_as_zero_while_training_and_not_after() -> None:
+    tiny = torch.tensor([1e-40])
+    with without_denormals():
+        assert (tiny * 0.5).item() == 0.0
+        with without_denormals():
+            pass
+        assert (tiny * 0.5).item() == 0.0
+    assert (tiny * 0.5).item() > 0.0

@@ -13,8 +13,8 @@ from PIL import Image, PngImagePlugin
 import audit_mutants
 from audit_mutants import HONEST, MUTANTS, SIZE, Mutant, audited, caught
 from tests.audit.folders import blur, changed, market, person, plain
-from tests.methods.anonymisers import tiny_model_file
 from tests.methods.disguises import tiny_disguise_file
+from tests.methods.tiny import tiny_model_file
 from veilkit.audit import run_audit
 from veilkit.audit.alarms import ALARMS
 from veilkit.audit.alarms.files import inspect

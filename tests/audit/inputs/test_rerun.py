@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from tests.audit.folders import plain
-from tests.methods.anonymisers import tiny_model_file
 from tests.methods.disguises import TINY, tiny_disguise_file, tiny_model
 from tests.methods.experts import tiny_expert_file
+from tests.methods.tiny import tiny_model_file
 from veilkit.audit.inputs.rerun import NO_MODEL, FreshKeys, method_of, one_identity
 from veilkit.audit.inputs.spec import read_spec
 from veilkit.audit.matrix import run_matrix

@@ -1,11 +1,22 @@
-"""Canvases: what an optimiser moves, and the pictures that follow from it."""
+"""What feature assembling moves, pixels or spectra, and from which pictures it starts."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
-from veilkit.methods.fro.canvas import Pixels, Spectrum
+from veilkit.errors import ConfigError, DataError
+from veilkit.methods.fro.canvas import (
+    FEWEST,
+    Pixels,
+    PrincipalComponents,
+    Spectrum,
+    Start,
+    dead_leaves,
+    start_pictures,
+)
+from veilkit.rng import Randomness
 
 LIMITS = (torch.full((3, 1, 1), -1.0), torch.full((3, 1, 1), 1.0))
 
@@ -66,3 +77,149 @@ def test_a_spectrum_can_begin_with_a_picture(size: tuple[int, int]) -> None:
     canvas = Spectrum(noise(size), 1.0, None, begun)
     faint = Spectrum(noise(size), 1.0, None)
     torch.testing.assert_close(canvas.picture(), begun + faint.picture(), atol=1e-4, rtol=1e-4)
+
+
+def pictures(count: int, size: tuple[int, int], seed: int = 0) -> torch.Tensor:
+    """Two stripes whose brightness varies, one more than the other, and a little noise."""
+    rng = np.random.default_rng(seed)
+    values = np.full((count, 3, *size), 128.0)
+    values[:, :, : size[0] // 2] += rng.normal(0, 30, (count, 1, 1, 1))
+    values[:, :, size[0] // 2 :] += rng.normal(0, 10, (count, 1, 1, 1))
+    values += rng.normal(0, 2, values.shape)
+    return torch.from_numpy(values.clip(0, 255).astype(np.uint8))
+
+
+@pytest.mark.parametrize("size", [(16, 16), (8, 4)])  # more values than pictures, and fewer
+def test_axes_are_principal_components_one_deviation_long(size: tuple[int, int]) -> None:
+    pixels = pictures(100, size)
+    components = PrincipalComponents.of(pixels)
+    values = pixels.numpy().astype(np.float64).reshape(100, 3, size[0] // 2, 2, size[1] // 2, 2).mean((3, 5)) / 255
+    flat = values.reshape(100, -1)
+    np.testing.assert_allclose(components.mean.numpy().ravel(), flat.mean(0), atol=1e-5)
+    _, lengths, directions = np.linalg.svd(flat - flat.mean(0), full_matrices=False)
+    count = len(components.axes)
+    assert count == 100 // 16
+    ours = components.axes.flatten(1).numpy()
+    np.testing.assert_allclose(np.linalg.norm(ours, axis=1), lengths[:count] / 10, rtol=1e-3)
+    for axis, true in list(zip(ours, directions, strict=False))[:2]:  # the two stripes; noise has no certain axes
+        assert abs(axis @ true) == pytest.approx(np.linalg.norm(axis), rel=1e-3)
+
+
+def test_mixtures_vary_as_the_pictures_do() -> None:
+    pixels = pictures(600, (16, 16))
+    components = PrincipalComponents.of(pixels)
+    weights = torch.randn(2000, len(components.axes), generator=torch.Generator().manual_seed(0))
+    mixed = components.mixed(weights, (16, 16))
+    assert mixed.shape == (2000, 3, 16, 16)
+    upper = pixels[:, :, :8].float().div(255).mean((1, 2, 3))
+    assert mixed[:, :, :6].mean((1, 2, 3)).std().item() == pytest.approx(upper.std().item(), rel=0.1)
+    assert mixed.mean().item() == pytest.approx(pixels.float().div(255).mean().item(), abs=0.01)
+
+
+def test_mixtures_are_pictures_of_the_size_asked_for() -> None:
+    components = PrincipalComponents.of(pictures(FEWEST, (16, 8)))
+    mixed = components.mixed(torch.full((2, len(components.axes)), 100.0), (17, 9))
+    assert mixed.shape == (2, 3, 17, 9)
+    assert mixed.min() >= 0
+    assert mixed.max() <= 1
+
+
+def test_very_many_pictures_are_sampled_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("veilkit.methods.fro.canvas._MOST_PICTURES", 80)
+    pixels = pictures(200, (8, 8))
+    some = pixels[torch.arange(80) * 200 // 80]
+    assert torch.equal(PrincipalComponents.of(pixels).mean, PrincipalComponents.of(some).mean)
+
+
+def test_no_axis_belongs_to_a_few_pictures() -> None:
+    assert len(PrincipalComponents.of(pictures(FEWEST, (16, 16))).axes) == FEWEST // 16
+    with pytest.raises(DataError, match="at least 64 pictures"):
+        PrincipalComponents.of(pictures(FEWEST - 1, (16, 16)))
+
+
+def plain(*colours: float, size: tuple[int, int] = (64, 32)) -> torch.Tensor:
+    return torch.tensor(colours)[:, None, None, None].expand(-1, 3, *size).contiguous()
+
+
+def test_no_leaves_leave_the_picture_as_it_is() -> None:
+    picture = torch.rand(3, 64, 32, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(dead_leaves(picture, plain(0.0), 0, Randomness.from_seed(0)), picture)
+
+
+def test_leaves_are_pieces_of_the_sources_and_the_picture_is_not_touched() -> None:
+    picture, sources = plain(0.5)[0], plain(0.0, 1.0)
+    laid = dead_leaves(picture, sources, 12, Randomness.from_seed(0))
+    assert laid.unique().tolist() == [0.0, 0.5, 1.0]
+    assert picture.unique().tolist() == [0.5]
+
+
+def test_a_leaf_keeps_half_of_its_source_around_the_colour_of_its_middle() -> None:
+    source = torch.linspace(0, 1, 64)[None, :, None].expand(3, 64, 32).contiguous()
+    laid = dead_leaves(torch.full((3, 64, 32), -1.0), source[None], 1, Randomness.from_seed(3))
+    inside = laid[0] >= 0
+    assert 0 < inside.float().mean() < 0.9
+    doubled = 2 * laid[0][inside] - source[0][inside]  # the middle's colour, once the source's half is taken off
+    torch.testing.assert_close(doubled, doubled[:1].expand_as(doubled), atol=1e-5, rtol=0)
+
+
+def test_small_leaves_lie_above_large_ones_and_edges_come_at_all_scales() -> None:
+    covered = [
+        (dead_leaves(plain(0.0)[0], plain(1.0), count, Randomness.from_seed(seed))[0] > 0).float().mean().item()
+        for count in (1, 40)
+        for seed in range(20)
+    ]
+    one, many = torch.tensor(covered).view(2, 20)
+    assert 0.005 < one.mean() < 0.2  # most leaves are small
+    assert 0.5 < many.mean() < 0.98  # forty of them hide most of a picture, but not all
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_leaves_belong_to_the_key(seed: int) -> None:
+    picture, sources = plain(0.5)[0], plain(0.0, 1.0)
+    first = dead_leaves(picture, sources, 12, Randomness.from_seed(seed))
+    assert torch.equal(first, dead_leaves(picture, sources, 12, Randomness.from_seed(seed)))
+    assert not torch.equal(first, dead_leaves(picture, sources, 12, Randomness.from_seed(seed + 2)))
+
+
+SIZE = (64, 32)
+ITEMS = ("a", "b", "c")
+
+
+@pytest.fixture(scope="module")
+def components() -> PrincipalComponents:
+    return PrincipalComponents.of(
+        (255 * torch.rand(FEWEST, 3, *SIZE, generator=torch.Generator().manual_seed(5))).byte()
+    )
+
+
+@pytest.mark.parametrize("start", ["looks", "leaves", "figures"])
+def test_a_beginning_belongs_to_its_item_and_key(start: Start, components: PrincipalComponents) -> None:
+    first = start_pictures(start, SIZE, components, Randomness.from_seed(0), ITEMS)
+    assert first.shape == (3, 3, *SIZE)
+    assert 0 <= first.min() < first.max() <= 1
+    again = start_pictures(start, SIZE, components, Randomness.from_seed(0), ("c", "a"))
+    torch.testing.assert_close(again, first[[2, 0]], atol=1e-6, rtol=0)
+    assert (first[0] - first[1]).abs().mean() > 0.01
+    other = start_pictures(start, SIZE, components, Randomness.from_seed(1), ITEMS)
+    assert ((first - other).abs().flatten(1).mean(1) > 0.01).all()
+
+
+def test_leaves_lie_over_the_same_mixture(components: PrincipalComponents) -> None:
+    plain, covered = (
+        start_pictures(start, SIZE, components, Randomness.from_seed(0), ITEMS) for start in ("looks", "leaves")
+    )
+    untouched = ((plain - covered).abs().amax(1) < 1e-6).flatten(1).float().mean(1)
+    assert (untouched > 0.005).all()
+    assert (untouched < 0.6).all()
+
+
+@pytest.mark.parametrize("start", ["looks", "leaves"])
+def test_unknown_components_are_refused_and_figures_need_none(start: Start) -> None:
+    with pytest.raises(ConfigError, match="preset that begins with noise"):
+        start_pictures(start, SIZE, None, Randomness.from_seed(0), ITEMS)
+    assert start_pictures("figures", SIZE, None, Randomness.from_seed(0), ITEMS[:1]).shape == (1, 3, *SIZE)
+
+
+def test_figures_need_pictures_that_are_not_wider_than_high() -> None:
+    with pytest.raises(ConfigError, match="head to foot, but pictures of 32x64"):
+        start_pictures("figures", (32, 64), None, Randomness.from_seed(0), ITEMS)

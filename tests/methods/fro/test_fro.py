@@ -11,7 +11,8 @@ import torch
 from PIL import Image
 from torch import nn
 
-from tests.methods.pools import TINY, tiny_fro
+from tests.methods.tiny import TINY_FRO as TINY
+from tests.methods.tiny import tiny_fro
 from veilkit.errors import CheckpointError, ConfigError
 from veilkit.methods.fro.assembly import AssemblyConfig, Statistics, assemble, divergence, soft_labels
 from veilkit.methods.fro.canvas import PrincipalComponents

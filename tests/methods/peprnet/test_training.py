@@ -12,7 +12,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tests.methods.peprnets import TINY
+from tests.methods.tiny import TINY_PEPRNET as TINY
 from tests.networks.test_losses import direct_hinge
 from tests.training.test_reid import write_people
 from veilkit.errors import ConfigError, DataError

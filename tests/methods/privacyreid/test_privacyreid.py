@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.methods.anonymisers import TINY, tiny_generator, tiny_model_file
+from tests.methods.tiny import TINY_PRIVACYREID as TINY
+from tests.methods.tiny import tiny_generator, tiny_model_file
 from tests.training.test_reid import write_people
 from veilkit.checkpoint import load_checkpoint
 from veilkit.errors import CheckpointError, ConfigError

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from PIL import Image
 
-from tests.methods.anonymisers import TINY
+from tests.methods.tiny import TINY_PRIVACYREID as TINY
 from tests.training.test_reid import write_people
 from veilkit.errors import ConfigError, DataError
 from veilkit.methods.privacyreid.config import PAPER, PrivacyReidConfig
