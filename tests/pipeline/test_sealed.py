@@ -18,7 +18,7 @@ from veilkit.pipeline import worker
 from veilkit.pipeline.ledger import Ledger
 from veilkit.pipeline.manifest import SUMS, read_manifest, read_sums
 from veilkit.pipeline.protect import protect
-from veilkit.pipeline.sealing import files as sealed_module
+from veilkit.pipeline.sealing import folder as sealed_module
 from veilkit.pipeline.sealing.age import Identity
 from veilkit.pipeline.sealing.files import Unsealed, unseal
 
