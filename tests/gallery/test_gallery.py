@@ -386,3 +386,18 @@ def test_a_damaged_gallery_is_told(tmp_path: Path) -> None:
     (tmp_path / "gallery.json").write_text('{"format": "veilkit gallery 7"}')
     with pytest.raises(DataError, match="not a gallery that this version reads"):
         Gallery.open(tmp_path)
+
+
+def test_withdrawn_records_are_gone_and_stay_charged(make: Make) -> None:
+    with make() as gallery:
+        gallery.add(some(3), records=["a", "b", "c"], persons=["ann", "bob", "ann"])
+        spent = gallery.budget().spent
+        assert gallery.withdraw(["a", "c", "nobody"]) == 2
+        assert gallery.withdraw(["a", "c"]) == 2  # as after a kill
+        found = gallery.search(some(3), limit=3)
+        assert {hit.pseudonym for hits in found for hit in hits} == set(gallery.pseudonyms(["b"]))
+        told = gallery.budget()
+        assert (told.agree, told.in_ledger, told.in_store, told.spent) == (True, 1, 1, spent)
+        assert gallery.resume() == 0
+        with pytest.raises(DataError, match="known with another content"):
+            gallery.add(some(1), records=["a"], persons=["ann"])

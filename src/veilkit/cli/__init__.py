@@ -20,11 +20,13 @@ from veilkit.cli import (
     gallery,
     generate,
     keygen,
+    ledger,
     methods,
     protect,
     recover,
     study,
     train,
+    withdraw,
 )
 from veilkit.errors import VeilkitError
 from veilkit.secret_file import SecretFileWarning
@@ -66,6 +68,8 @@ app = typer.Typer(
 app.command("check")(check.check)
 app.command("protect")(protect.protect)
 app.command("recover")(recover.recover)
+app.command("withdraw")(withdraw.withdraw)
+app.add_typer(ledger.app, name="ledger")
 app.command("audit")(audit.audit)
 app.command("compare")(compare.compare)
 app.command("fit")(fit.fit)

@@ -128,6 +128,20 @@ class Gallery:
                 progress.advance(len(part))
         return Added(len(places), len(entries) - len(places), resumed)
 
+    def withdraw(self, records: Sequence[str]) -> int:
+        """Take records out of the store, the private list and the ledger's vectors, for good; returns how many.
+
+        What they cost stays charged, since it was out. A withdrawn record cannot be added again.
+        """
+        private = self._owner()
+        names = list(private.catalogue.get([private.pseudonym(str(record)) for record in records]))
+        if names:
+            private.catalogue.withdraw(names)
+            private.ledger.blank(names)
+            self._store.delete(names)
+            self._changed = True
+        return len(names)
+
     def check(self, *, records: Sequence[str], persons: Sequence[str | None] | None = None) -> None:
         """Raise BudgetError where these records could not all be added; nothing is changed."""
         private = self._owner()

@@ -127,6 +127,14 @@ class VectorStore:
             for start in range(0, len(rows), _PAGE):
                 self._client.upsert(self._collection, rows[start : start + _PAGE], timeout=_PATIENCE)
 
+    def delete(self, pseudonyms: Sequence[str]) -> None:
+        """Take rows away; those that are not there are passed over."""
+        self._load()
+        with self._translated("removing vectors"):
+            for start in range(0, len(pseudonyms), _PAGE):
+                page = list(pseudonyms[start : start + _PAGE])
+                self._client.delete(self._collection, ids=page, timeout=_PATIENCE)
+
     def settle(self) -> None:
         """Let the store put in order what was added; nothing depends on it but speed."""
         with self._translated("settling"):

@@ -80,8 +80,9 @@ class Private:
         return self._secret.tag("content", data)
 
     def released(self) -> list[str]:
-        """The pseudonyms of all that was paid for, in their order."""
-        return list(dict.fromkeys(entry.record for entry in self.ledger.entries()))
+        """The pseudonyms of all that was paid for and not withdrawn, in their order."""
+        gone = self.catalogue.withdrawn()
+        return [name for name in dict.fromkeys(entry.record for entry in self.ledger.entries()) if name not in gone]
 
     def refuse_unnamed(self, pseudonyms: Sequence[str]) -> None:
         """Raise DataError where some are paid for and missing in the catalogue: who can tell what they were?"""
@@ -179,6 +180,17 @@ class Catalogue:
             pseudonym: Entry(pseudonym, _text(record) or "", _text(person), camera, time, content)
             for pseudonym, record, person, camera, time, content in rows
         }
+
+    def withdraw(self, pseudonyms: Sequence[str]) -> None:
+        """Forget what stands behind pseudonyms, but for the fact that there was something."""
+        self._db.run("PRAGMA secure_delete = ON")
+        with self._db.transaction():
+            rows = ((name, b"", None, None, None, b"") for name in pseudonyms)
+            self._db.run("INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+    def withdrawn(self) -> set[str]:
+        """The pseudonyms of what was withdrawn."""
+        return {name for (name,) in self._db.ask("SELECT pseudonym FROM records WHERE length(record) = 0")}
 
     def unknown(self, pseudonyms: Sequence[str]) -> list[str]:
         """Those of `pseudonyms` that are not known."""

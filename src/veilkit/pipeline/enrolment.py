@@ -34,9 +34,17 @@ def _enrol_source(wanted: Wanted, places: Places, ledger: Ledger, secret: Key) -
     name = release_names(wanted.names, places, secret, SUFFIX[wanted.image_format])
     check = check_sealed_name if wanted.recipients else str
 
+    gone = ledger.withdrawn()
+    back: list[Entry] = []
+
     def entries() -> Iterator[Entry]:
         nonlocal passed_over
         for path, kind in places.survey():
+            if gone and (when := gone.get(withdrawn_tag(secret, path))):
+                reason = f"its person's consent was withdrawn: take it out of the source ({when[:10]})"
+                back.append(Entry(path, secret.pseudonym(path) + NEVER_WRITTEN, state="refused", reason=reason))
+                yield back[-1]
+                continue
             refused = None if kind is Kind.picture else why_refused(places.source, path, wanted.method)
             if kind is Kind.picture or (not refused and is_video(places.source / path)):
                 yield Entry(path, check(name(path)), *label(path))
@@ -46,9 +54,15 @@ def _enrol_source(wanted: Wanted, places: Places, ledger: Ledger, secret: Key) -
                 passed_over += 1
 
     ledger.enrol(entries())
+    ledger.record(back)
     if not ledger.count():
         raise DataError(f"there are no pictures below {places.source}")
     return passed_over
+
+
+def withdrawn_tag(secret: Key, source: str) -> str:
+    """By which an original that was withdrawn is known again; who has no key learns nothing from it."""
+    return secret.randomness.tag("withdrawn", source).hex()
 
 
 def release_names(names: Names, places: Places, secret: Key, suffix: str) -> Callable[[str], str]:

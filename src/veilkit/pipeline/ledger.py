@@ -157,6 +157,24 @@ class Ledger:
         rows = self._db.execute("SELECT source, drawn FROM boxes ORDER BY source")
         return {os.fsdecode(path): tuple(DrawnBox(**each) for each in json.loads(drawn)) for path, drawn in rows}
 
+    def withdraw(self, outputs: Sequence[str], tags: Sequence[tuple[str, str]]) -> None:
+        """Forget pictures for good, and note by a tag and the time that they are not to come back."""
+        self._db.execute("PRAGMA secure_delete = ON")
+        names = [(os.fsencode(output),) for output in outputs]
+        self._db.execute("BEGIN")
+        self._db.executemany("INSERT OR REPLACE INTO withdrawn VALUES (?, ?)", tags)
+        self._db.executemany(
+            "DELETE FROM boxes WHERE source IN (SELECT source FROM pictures WHERE output = ?)", names
+        )
+        self._db.executemany("DELETE FROM pictures WHERE output = ?", names)
+        self._db.execute("COMMIT")
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._db.execute("VACUUM")
+
+    def withdrawn(self) -> dict[str, str]:
+        """The tags of pictures that are not to come back, and when each was withdrawn."""
+        return dict(self._db.execute("SELECT tag, time FROM withdrawn"))
+
     def forget_seals(self) -> None:
         """Forget which originals were sealed: all are to be sealed anew."""
         self._db.execute("UPDATE pictures SET sealed_sha256 = NULL")

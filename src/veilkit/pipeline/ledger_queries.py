@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from fnmatch import translate
 from itertools import product
 from pathlib import Path
@@ -14,16 +16,18 @@ from pathlib import Path
 from veilkit.errors import UsageError
 
 
-def selected(only: Sequence[str], pictures: Mapping[str, str], private: Path) -> list[str]:
+def selected(
+    only: Sequence[str], pictures: Mapping[str, str], private: Path, originals: Mapping[str, str] | None = None
+) -> list[str]:
     """The pictures that `only` names, in the order of the release.
 
     pictures: those of the release, with their hashes. private: the folder of its ledger, which is read only where
     a name is none of the release: it may be an original's, or a pattern such as "patient 003/*", whose `*` stands for
-    any characters, "/" included.
+    any characters, "/" included. originals: of each picture, where they are known already.
     """
     found = {name for name in only if name in pictures}
     if others := [name for name in only if name not in pictures]:
-        originals = _originals(private, pictures)
+        originals = _originals(private, pictures) if originals is None else originals
         for name in others:
             fits = _matcher(name)
             of_name = {picture for picture in pictures if fits(picture)}
@@ -37,7 +41,8 @@ def selected(only: Sequence[str], pictures: Mapping[str, str], private: Path) ->
 def _matcher(name: str) -> Callable[[str], bool]:
     """Whether a path is the one named, or one of its pattern."""
     pattern = re.compile(translate(name))
-    return lambda path: path == name or pattern.match(path) is not None
+    below = name.rstrip("/") + "/"  # a folder's name stands for all that it holds
+    return lambda path: path == name or path.startswith(below) or pattern.match(path) is not None
 
 
 def _unknown(name: str, pictures: Mapping[str, str], private: Path, has_ledger: bool) -> UsageError:
@@ -52,25 +57,44 @@ def _unknown(name: str, pictures: Mapping[str, str], private: Path, has_ledger: 
 
 def _originals(private: Path, pictures: Mapping[str, str]) -> dict[str, str] | None:
     """The original's path of each picture, from the ledger of just this release; None where there is no such."""
+    rows = ledger_rows(private, pictures)
+    return None if rows is None else {row.picture: row.original for row in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One picture of a release as its private ledger has it."""
+
+    picture: str
+    original: str
+    person: str | None
+    original_sha256: str | None
+    counts: Mapping[str, int]
+
+
+def ledger_rows(private: Path, pictures: Mapping[str, str]) -> list[Row] | None:
+    """What the ledger of just this release says of its pictures, which is only read; None where there is no such."""
     for file, how in product(sorted(private.glob("*.ledger")), ("mode=ro", "immutable=1")):  # a folder on a DVD
         try:
             with closing(sqlite3.connect(f"{file.resolve().as_uri()}?{how}", uri=True)) as ledger:
-                known = dict(_known(ledger, pictures))
-        except (sqlite3.Error, OSError):  # damaged, or no ledger: it may be another that is wanted
+                rows = list(_rows(ledger, pictures))
+        except (sqlite3.Error, OSError, ValueError):  # damaged, or no ledger: it may be another that is wanted
             continue
-        if len(known) == len(pictures):
-            return known
+        if len(rows) == len(pictures):
+            return rows
     return None
 
 
-def _known(ledger: sqlite3.Connection, pictures: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The pictures that a ledger knows, with the hash that they have here, and their originals."""
-    rows = ledger.execute("SELECT output, source, output_sha256 FROM pictures WHERE state = 'done'")
-    for output, source, digest in rows:
+def _rows(ledger: sqlite3.Connection, pictures: Mapping[str, str]) -> Iterator[Row]:
+    """The pictures that a ledger knows with the hash that they have here."""
+    query = "SELECT output, source, identity, output_sha256, source_sha256, report FROM pictures WHERE state = 'done'"
+    for output, source, person, digest, original_sha256, report in ledger.execute(query):
         if isinstance(output, bytes) and isinstance(source, bytes):
             picture = os.fsdecode(output)
             if picture in pictures and pictures[picture] == digest:
-                yield picture, os.fsdecode(source)
+                who = os.fsdecode(person) if isinstance(person, bytes) else None
+                counts = json.loads(report).get("counts", {}) if report else {}
+                yield Row(picture, os.fsdecode(source), who, original_sha256, counts)
 
 
 _QUERY = "SELECT source_sha256 FROM pictures WHERE output = ? AND output_sha256 = ? AND source_sha256 IS NOT NULL"

@@ -106,13 +106,13 @@ def _refuse_unlisted_pictures(wanted: Wanted, places: Places, ledger: Ledger) ->
     def belongs(path: str) -> bool:
         state = ledger.state(path)
         if state == "waiting":  # a run was killed when it had written it, and its original is gone since
-            _remove(places.destination, path)
+            remove_file(places.destination, path)
         return state in ("done", "waiting") or path in own
 
     refuse_unlisted(places.destination, belongs, finished=True)
 
 
-def _remove(release: Path, path: str) -> None:
+def remove_file(release: Path, path: str) -> None:
     """Remove a file, and the folders that are empty without it."""
     (release / path).unlink()
     with suppress(OSError):

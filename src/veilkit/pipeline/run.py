@@ -30,6 +30,7 @@ from veilkit.pipeline.review.page import review_run
 from veilkit.pipeline.sealing.folder import close_sealed, open_sealed, recipients_for
 from veilkit.pipeline.synthesis import grouped_tasks
 from veilkit.pipeline.video import remove_parts
+from veilkit.pipeline.withdrawal import refuse_unfinished
 from veilkit.pipeline.worker import Job, Task, item_name
 from veilkit.progress import Progress
 
@@ -48,6 +49,7 @@ def run_protect(options: ProtectOptions) -> Outcome:
     )
     try:
         with Ledger(places.ledger_file(secret)) as ledger, open_release(wanted, places, ledger, secret):
+            refuse_unfinished(ledger)
             sealed = open_sealed(places.sealed, ledger, recipients)
             passed_over = enrol(wanted, places, ledger, secret)
             (places.destination / MANIFEST).unlink(missing_ok=True)  # it stands only in a finished release

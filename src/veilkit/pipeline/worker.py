@@ -197,7 +197,7 @@ class Worker:
         if reason := why_refused(self.job.source, entry.source, self.job.method):
             raise RefusedImage(reason)
         if entry.output.endswith(NEVER_WRITTEN):
-            raise RefusedImage("it changed while it was being protected: run the same command again")
+            raise RefusedImage(entry.reason or "it changed while it was being protected: run the same command again")
         return read_bytes(self.job.source / entry.source, self.job.limits)
 
     def _pixels(self, data: bytes) -> NDArray[np.uint8]:

@@ -170,6 +170,11 @@ class Ledger:
             held = self._vectors(mechanism, number, records)
         return {record: np.frombuffer(blob, dtype="<f4") for record, blob in held.items()}
 
+    def blank(self, records: Sequence[str]) -> None:
+        """Forget what was released of records; what it cost stays charged, since it was out."""
+        with self._store.transaction():
+            self._store.blank(records)
+
     def owners(self, records: Sequence[str]) -> dict[str, str]:
         """Who was charged for those of `records` that were released."""
         return self._store.owners(records)

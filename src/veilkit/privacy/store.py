@@ -126,6 +126,13 @@ class Store:
             ((mechanism, at, *row) for row in rows),
         )
 
+    def blank(self, records: Sequence[str]) -> None:
+        """Overwrite the vectors of records by zeros; what they cost stays."""
+        self._db.run("PRAGMA secure_delete = ON")
+        self._db.run(
+            "UPDATE releases SET vector = zeroblob(length(vector)) WHERE record = ?", ((name,) for name in records)
+        )
+
     def owners(self, records: Sequence[str]) -> dict[str, str]:
         """Who was charged for those of `records` that are known."""
         query = "SELECT record, charged FROM releases WHERE record IN ({})"
