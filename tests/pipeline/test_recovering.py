@@ -113,7 +113,8 @@ def test_some_pictures_only(scene: Scene) -> None:
 
 @pytest.mark.parametrize(
     ("only", "paths"),
-    [(["top.png"], {"top.png"}), (["sub folder/*"], {ODD}), (["sub folder"], {ODD}), (["person00*/*"], None), (["*.jpg", "top.png"], None),
+    [(["top.png"], {"top.png"}), (["sub folder/*"], {ODD}), (["sub folder"], {ODD}),
+     (["person00*/*"], None), (["*.jpg", "top.png"], None),
      ([ODD], {ODD}), (["to[pq].pn?", "top.png"], {"top.png"})],
 )  # fmt: skip
 def test_originals_are_named_by_their_own_paths_and_by_patterns(
