@@ -10,7 +10,7 @@ import torch
 
 from tests.attacks.learners import TINY, drawn, learned_target, learned_target_of
 from tests.audit.folders import person
-from veilkit.attacks import AttackTarget, Budget
+from veilkit.attacks import ATTACKS, AttackTarget, Budget, Need
 from veilkit.attacks.pictures import HeldPictures, NoisePictures, Pictures
 from veilkit.attacks.search import plan_search
 from veilkit.experts import Embedder, load_expert
@@ -116,5 +116,7 @@ def target_of(attack: str, **changes: object) -> AttackTarget:
         return learned_target(1 - drawn()[0], **changes)  # type: ignore[arg-type]
     if attack == "identification":
         changes = {"budget": Budget(), **changes}
+    if Need.AUTHORISED in ATTACKS[attack].needs:
+        changes = {"authorised": load_expert("histogram"), **changes}
     undoes = {"jigsaw": dealt, "unmix": blended}
     return walkers_target(undoes[attack](), **changes) if attack in undoes else target(**changes)

@@ -34,6 +34,11 @@ ATTACKS: LazyLookup[type[Attack]] = LazyLookup(
         ("unmix", "veilkit.attacks.unmix.attack:Unmix"),
         ("stolen_decoder", "veilkit.attacks.stolen_decoder:StolenDecoder"),
         ("attribute_path", "veilkit.attacks.person_search:AttributePath"),
+        ("colour_layout", "veilkit.attacks.quick.originals:ColourLayout"),
+        ("linear_recovery", "veilkit.attacks.quick.originals:LinearRecovery"),
+        ("discriminant", "veilkit.attacks.quick.people:Discriminant"),
+        ("linear_decoder", "veilkit.attacks.quick.originals:LinearDecoder"),
+        ("stolen_expert", "veilkit.attacks.quick.people:StolenExpert"),
         # Those below learn or optimise, and apply only with a budget.
         ("recovery", "veilkit.attacks.learned.recovery:Recovery"),
         ("recovery_features", "veilkit.attacks.learned.recovery:RecoveryWithFeatures"),

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from veilkit.types import Evidence, Level, Reason
 
-_TABLE_METRICS = ("rank-1", "mAP", "PSNR", "SSIM", "AUC", "TPR at 1% FPR", "balanced accuracy")
+_TABLE_METRICS = ("rank-1", "mAP", "PSNR", "SSIM", "AUC", "TPR at 1% FPR", "balanced accuracy", "paired choice")
 
 
 class Cost(StrEnum):
