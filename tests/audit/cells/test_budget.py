@@ -109,7 +109,7 @@ def test_a_small_budget_measures_fewer_people_and_says_so(tmp_path: Path) -> Non
     assert any(each.what == "attack averaging" and "run again" in each.why for each in result.unmeasured)
     said = [each.why_missing for each in result.attacks] + [each.text for each in result.verdicts]
     assert not any("no budget" in each for each in said)
-    assert "retrained (they learn, and the budget is too small for that)" in result.verdicts[2].text
+    assert "the budget is too small" in result.verdicts[2].not_attacked["retrained"]
     assert "a longer --budget" in needed(result.verdicts)
     decoder = result.evidence("feature_decoder")
     assert decoder is not None

@@ -5,24 +5,24 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from veilkit.attacks.base import AttackTarget
 from veilkit.attacks.intervals import mean_score, retrieval_scores
-from veilkit.attacks.quick.descriptors import Vectors
+from veilkit.attacks.pictures import Features
 from veilkit.attacks.search import Search
+from veilkit.attacks.target import AttackTarget, given
 from veilkit.metrics import retrieval
-from veilkit.types import Role, Score
+from veilkit.types import Score
 
 PAIRED = "paired choice"
 BLIND = 0.5
 
 
-def unit(vectors: Vectors) -> Vectors:
-    """Vectors (N, D) of length 1."""
+def unit(vectors: Features) -> Features:
+    """Features (N, D) of length 1."""
     return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12), dtype=np.float32)
 
 
 def own_original_scores(
-    target: AttackTarget, found: Vectors, truth: Vectors
+    target: AttackTarget, found: Features, truth: Features
 ) -> tuple[tuple[Score, ...], dict[str, float]]:
     """Scores of vectors (N, D) that stand for N originals, whose true vectors are `truth`; and chance.
 
@@ -30,28 +30,24 @@ def own_original_scores(
     """
     count = len(truth)
     each = np.arange(count)
-    people = each if target.people is None else target.people
+    people = target.clusters
     likeness = unit(found) @ unit(truth).T
     own = np.diagonal(likeness)[:, None]
     strangers = people[:, None] != people[None, :]
     better = ((own > likeness) + BLIND * (own == likeness)) * strangers
     choices = better.sum(axis=1) / np.maximum(strangers.sum(axis=1), 1)
     chance = {PAIRED: BLIND, "rank-1": 1 / count}
-    first = retrieval_scores(
-        retrieval(found, truth, each, each), people, role=Role.PRIVACY, higher_is_better=False, rng=target.rng,
-        chance=chance,
-    )[0]  # fmt: skip
+    first = retrieval_scores(retrieval(found, truth, each, each), people, rng=target.rng, chance=chance)[0]
     return (_paired(target, choices, people), first), chance
 
 
-def same_person_score(target: AttackTarget, query: Vectors, gallery: Vectors) -> Score:
+def same_person_score(target: AttackTarget, query: Features, gallery: Features) -> Score:
     """ "paired choice": another picture of the person is nearer to the query than a picture of somebody else."""
-    assert target.search is not None
-    choices, asked = _same_person(target.search, unit(query), unit(gallery))
+    choices, asked = _same_person(given(target.search), unit(query), unit(gallery))
     return _paired(target, choices, asked)
 
 
-def _same_person(search: Search, query: Vectors, gallery: Vectors) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _same_person(search: Search, query: Features, gallery: Features) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """For each query that has a match, its share of right choices, and its person."""
     choices, asked = [], []
     identities = search.identities[search.gallery]
@@ -73,13 +69,4 @@ def _same_person(search: Search, query: Vectors, gallery: Vectors) -> tuple[NDAr
 
 
 def _paired(target: AttackTarget, choices: NDArray[np.float64], people: NDArray[np.int64]) -> Score:
-    return mean_score(
-        PAIRED,
-        choices,
-        people,
-        role=Role.PRIVACY,
-        higher_is_better=False,
-        rng=target.rng,
-        note=f"chance {BLIND:.0%}",
-        rate=True,
-    )
+    return mean_score(PAIRED, choices, people, rng=target.rng, note=f"chance {BLIND:.0%}", rate=True)

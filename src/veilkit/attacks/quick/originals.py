@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Self
 
 import numpy as np
 from sklearn.linear_model import RidgeCV
 
-from veilkit.attacks.adversary import Budget
-from veilkit.attacks.base import Attack, AttackTarget, Need, Oracle
+from veilkit.attacks.base import Attack, AttackTarget, Need
 from veilkit.attacks.headline import Headline
 from veilkit.attacks.people_split import Division, divide
-from veilkit.attacks.pictures import Pictures
+from veilkit.attacks.pictures import Features
 from veilkit.attacks.quick.choices import own_original_scores
-from veilkit.attacks.quick.descriptors import Description, Vectors, layout, seen, standardised
+from veilkit.attacks.quick.descriptors import Description, layout, seen, standardised
+from veilkit.attacks.target import Budget, given
 from veilkit.types import Evidence, Level, Reason, ReasonCode
 
 _STRENGTHS = np.logspace(0, 5, 11)
@@ -39,13 +38,11 @@ class ColourLayout(Attack):
 
     def run(self, target: AttackTarget) -> Evidence:
         """Paired choices, and Rank-1 of the very original."""
-        assert target.protected is not None
-        assert target.originals is not None
-        if len(target.originals) < 2:
+        if len(target.clusters) < 2:
             return self.not_applicable(
                 Reason(ReasonCode.ONE_PICTURE, "a single picture can only be linked to itself")
             )
-        released, raw = (layout(each) for each in (target.protected, target.originals))
+        released, raw = (layout(each) for each in (given(target.protected), given(target.originals)))
         scores, chance = own_original_scores(target, released - released.mean(axis=0), raw - raw.mean(axis=0))
         return Evidence(self.name, self.level, scores, details={"chance": chance})
 
@@ -56,33 +53,22 @@ class RidgeAttack(Attack):
     The strength of the ridge is chosen by leaving out one public picture at a time.
     """
 
-    def __init__(self) -> None:
-        self._oracle: Oracle | None = None
-        self._public: Pictures | None = None
-
-    def fit(self, oracle: Oracle | None, public: Pictures | None) -> Self:
-        """Keep the protection and public pictures; learning waits for the target."""
-        self._oracle, self._public = oracle, public
-        return self
-
     @abstractmethod
-    def lessons(self, target: AttackTarget, division: Division) -> tuple[Vectors, Vectors]:
+    def lessons(self, target: AttackTarget, division: Division) -> tuple[Features, Features]:
         """What is seen of each public picture, and of each victim's."""
 
     def run(self, target: AttackTarget) -> Evidence:
         """Paired choices, and Rank-1 of the very original."""
-        division = divide(replace(target, budget=target.budget or _BUDGET), self._oracle, self._public)
+        division = divide(replace(target, budget=target.budget or _BUDGET))
         if division.missing:
             return self.not_applicable(*division.missing)
-        victims = division.victims
-        assert victims.originals is not None
-        assert target.recogniser is not None
-        description = Description.learn(division.public.originals, target.recogniser)
+        recogniser, originals = given(target.recogniser), division.public.originals
+        description = Description.learn(originals, recogniser)
         taught, asked = (standardised(each) for each in self.lessons(target, division))
-        ridge = RidgeCV(_STRENGTHS).fit(taught, description.of(division.public.originals, target.recogniser))
-        answers = np.asarray(ridge.predict(asked), dtype=np.float32)
-        scores, chance = own_original_scores(victims, answers, description.of(victims.originals, target.recogniser))
-        details = {**division.details, "chance": chance, "recogniser": target.recogniser.name}
+        answers = RidgeCV(_STRENGTHS).fit(taught, description.of(originals, recogniser)).predict(asked)
+        truth = description.of(given(division.victims.originals), recogniser)
+        scores, chance = own_original_scores(division.victims, np.asarray(answers, dtype=np.float32), truth)
+        details = {**division.details, "chance": chance, "recogniser": recogniser.name}
         return Evidence(self.name, self.level, scores, details=details)
 
 
@@ -99,11 +85,10 @@ class LinearRecovery(RidgeAttack):
     )
     needs = frozenset({Need.IMAGES, Need.PAIRS, Need.EXPERT})
 
-    def lessons(self, target: AttackTarget, division: Division) -> tuple[Vectors, Vectors]:
+    def lessons(self, target: AttackTarget, division: Division) -> tuple[Features, Features]:
         """Colours and features of protected pictures."""
-        assert target.recogniser is not None
-        assert division.victims.protected is not None
-        return seen(division.public.protected, target.recogniser), seen(division.victims.protected, target.recogniser)
+        recogniser = given(target.recogniser)
+        return seen(division.public.protected, recogniser), seen(given(division.victims.protected), recogniser)
 
 
 class LinearDecoder(RidgeAttack):
@@ -122,11 +107,7 @@ class LinearDecoder(RidgeAttack):
     )
     needs = frozenset({Need.IMAGES, Need.PAIRS, Need.EXPERT, Need.AUTHORISED})
 
-    def lessons(self, target: AttackTarget, division: Division) -> tuple[Vectors, Vectors]:
+    def lessons(self, target: AttackTarget, division: Division) -> tuple[Features, Features]:
         """The authorised expert's features: of public originals, of the victims' protected pictures."""
-        assert target.authorised is not None
-        assert division.victims.protected is not None
-        return (
-            division.public.originals.features(target.authorised),
-            division.victims.protected.features(target.authorised),
-        )
+        expert = given(target.authorised)
+        return division.public.originals.features(expert), given(division.victims.protected).features(expert)

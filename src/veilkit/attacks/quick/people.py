@@ -8,19 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from sklearn.covariance import ledoit_wolf
-from sklearn.decomposition import PCA
 
-from veilkit.attacks.adversary import Budget
 from veilkit.attacks.base import Attack, AttackTarget, Need
 from veilkit.attacks.headline import Headline
 from veilkit.attacks.people_split import FEWEST, divide
 from veilkit.attacks.person_search import found_among
+from veilkit.attacks.pictures import Features
 from veilkit.attacks.quick.choices import BLIND, PAIRED, same_person_score
-from veilkit.attacks.quick.descriptors import Vectors, seen, standardised
+from veilkit.attacks.quick.descriptors import Axes, seen, standardised
+from veilkit.attacks.target import Budget, given
 from veilkit.types import Evidence, Level, Reason, ReasonCode
 
 _COMPONENTS = 128
-_FLOOR = 0.05  # of all variance, that pictures of one person may differ by in any direction
+_FLOOR = 0.05  # of the variance in a direction, that pictures of one person differ by at least
 
 
 class Discriminant(Attack):
@@ -41,37 +41,36 @@ class Discriminant(Attack):
 
     def run(self, target: AttackTarget) -> Evidence:
         """Paired choices, Rank-k, mAP and mINP, protected pictures among protected ones."""
-        division = divide(replace(target, budget=target.budget or Budget()), None, None)
+        division = divide(replace(target, budget=target.budget or Budget()))
         if division.missing:
             return self.not_applicable(*division.missing)
-        public, victims = division.public, division.victims
+        public, victims, recogniser = division.public, division.victims, given(target.recogniser)
         codes, counts = np.unique(public.people, return_counts=True)
         twice = np.isin(public.people, codes[counts >= 2])
-        if len(codes[counts >= 2]) < FEWEST:
+        if (counts >= 2).sum() < FEWEST:
             text = f"{(counts >= 2).sum()} public people have two pictures; at least {FEWEST} are needed"
             return self.not_applicable(Reason(ReasonCode.TOO_FEW_PEOPLE, text))
         if victims.search is None or not victims.search.candidates()[0].any():
             text = "none of the people who are attacked can be found again"
             return self.not_applicable(Reason(ReasonCode.NO_IDENTITIES, text))
-        assert target.recogniser is not None
-        assert victims.protected is not None
-        taught = standardised(seen(public.protected, target.recogniser))[twice]
-        asked = _whitened(taught, public.people[twice], standardised(seen(victims.protected, target.recogniser)))
+        taught = standardised(seen(public.protected, recogniser))[twice]
+        asked = standardised(seen(given(victims.protected), recogniser))
+        asked = _whitened(taught, public.people[twice], asked)
         chance = {PAIRED: BLIND, **victims.search.chance()}
         scores = (same_person_score(victims, asked, asked), *found_among(victims, asked, asked, chance))
-        details = {**division.details, "chance": chance, "recogniser": target.recogniser.name}
+        details = {**division.details, "chance": chance, "recogniser": recogniser.name}
         return Evidence(self.name, self.level, scores, details=details)
 
 
-def _whitened(taught: Vectors, people: NDArray[np.int64], asked: Vectors) -> Vectors:
+def _whitened(taught: Features, people: NDArray[np.int64], asked: Features) -> Features:
     """(N, K) of the pictures asked about, in which pictures of one person differ as much in every direction."""
-    components = PCA(min(_COMPONENTS, len(taught) - 1, taught.shape[1]), svd_solver="full").fit(taught)
-    known, unknown = (components.transform(each) for each in (taught, asked))
+    axes = Axes.of(taught, _COMPONENTS)
+    known, unknown = axes(taught), axes(asked)
     _, place = np.unique(people, return_inverse=True)
     counts = np.bincount(place)[:, None]
     means = np.stack([np.bincount(place, weights=column) for column in known.T], axis=1) / counts
     covariance, _ = ledoit_wolf(known - means[place])
-    covariance += _FLOOR * np.trace(known.T @ known) / known.size * np.eye(len(covariance))
+    covariance += _FLOOR * np.eye(len(covariance))
     return np.asarray(solve_triangular(np.linalg.cholesky(covariance), unknown.T, lower=True).T, dtype=np.float32)
 
 
@@ -90,13 +89,10 @@ class StolenExpert(Attack):
 
     def run(self, target: AttackTarget) -> Evidence:
         """Paired choices, Rank-k, mAP and mINP, raw pictures among protected ones."""
-        assert target.search is not None
-        assert target.authorised is not None
-        assert target.originals is not None
-        assert target.protected is not None
-        raw, released = (each.features(target.authorised) for each in (target.originals, target.protected))
-        chance = {PAIRED: BLIND, **target.search.chance()}
+        search, expert = given(target.search), given(target.authorised)
+        raw, released = (given(each).features(expert) for each in (target.originals, target.protected))
+        chance = {PAIRED: BLIND, **search.chance()}
         scores = (same_person_score(target, raw, released), *found_among(target, raw, released, chance))
-        queries = int((target.search.candidates()[0] > 0).sum())
-        details = {"chance": chance, "recogniser": target.authorised.name, "queries": queries}
+        queries = int((search.candidates()[0] > 0).sum())
+        details = {"chance": chance, "recogniser": expert.name, "queries": queries}
         return Evidence(self.name, self.level, scores, details=details)

@@ -165,6 +165,7 @@ class Prepared:
             people=subject.people,
             search=subject.search,
             recogniser=self.judge,
+            authorised=self.expert,
             decoder=None if self.stolen is None else self.stolen.recover,
             protector=None if method is None else FreshKeys(method, plan.draw_seed),
             neutral=one_identity(method, plan.draw_seed),
@@ -173,9 +174,7 @@ class Prepared:
         if plan.budget is None:
             return target
         masks = None if subject.originals is None else foreground(subject.originals, _MASKS)
-        return replace(
-            target, budget=plan.budget, authorised=self.expert, masks=masks, work=plan.work, start=plan.start
-        )
+        return replace(target, budget=plan.budget, masks=masks, work=plan.work, start=plan.start)
 
     @cached_property
     def _trial(self) -> Trial | None:

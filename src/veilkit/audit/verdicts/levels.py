@@ -6,11 +6,12 @@ from veilkit.attacks.intervals import CONFIDENCE
 from veilkit.audit.result import AuditResult
 from veilkit.audit.verdicts.remedies import by_need, for_invalid, for_missing, listed, why_missing
 from veilkit.audit.verdicts.verdict import ORDER, AttackVerdict, Grade, LevelVerdict, Thresholds, grade, over_chance
-from veilkit.audit.verdicts.wording import described, found, percent, sentence, together, unproven
+from veilkit.audit.verdicts.wording import described, found, interval, percent, sentence, together, unproven
 from veilkit.metrics import clopper_pearson
 from veilkit.types import Evidence, Level, Score
 
 _PERSON = "person rank-1"
+_PAIRED = "paired choice"
 _FEW = 5  # hits below which bootstrap draws are too much alike
 
 
@@ -36,12 +37,13 @@ def attack_verdict(result: AuditResult, evidence: Evidence, thresholds: Threshol
         found_grade = Grade.UNCLEAR
     else:
         found_grade = grade(score.value, score.low, high, chance, thresholds)
+        found_grade = min(found_grade, _paired_grade(evidence, thresholds), key=ORDER.index)
     gates = evidence.details.get("gates") or {}
     same = gates.get("metric") == score.metric and chance is not None
     return AttackVerdict(
         attack=evidence.attack,
         grade=found_grade,
-        text=sentence(result, evidence) + _person(evidence),
+        text=sentence(result, evidence) + _person(evidence) + _choices(evidence),
         metric=score.metric,
         value=score.value,
         low=score.low,
@@ -122,6 +124,30 @@ def _person(evidence: Evidence) -> str:
     return (
         f" By other pictures of theirs the right person is found {percent(score.value)} of the time (chance "
         f"{percent(chance)})."
+    )
+
+
+def _paired(evidence: Evidence) -> tuple[Score, float] | None:
+    """How often the right one of two candidates was preferred, where that was asked, and chance."""
+    score = next((each for each in evidence.scores if each.metric == _PAIRED), None)
+    chance = evidence.details.get("chance", {}).get(_PAIRED)
+    return None if score is None or chance is None else (score, chance)
+
+
+def _paired_grade(evidence: Evidence, thresholds: Thresholds) -> Grade:
+    """Right choices show a leak that finds nobody among many yet. By themselves they never count as broken."""
+    if (paired := _paired(evidence)) is None or paired[0].low is None or paired[0].low <= paired[1]:
+        return Grade.NOT_ATTACKED
+    return Grade.SERIOUS if over_chance(paired[0].value, paired[1]) >= thresholds.broken else Grade.SLIGHT
+
+
+def _choices(evidence: Evidence) -> str:
+    if (paired := _paired(evidence)) is None:
+        return ""
+    score, chance = paired
+    return (
+        f" Of a right and a wrong candidate it prefers the right one {percent(score.value)} of the time"
+        f"{interval(score)}; blind guessing {percent(chance)}."
     )
 
 
