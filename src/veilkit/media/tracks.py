@@ -44,7 +44,8 @@ class TrackSettings:
     tail, doubtful_tail: how long before its first and after its last sight it is covered, where a detector was sure
     of it, and where none was. growth: by which share of its side a box that nobody saw is widened for each frame of
     distance to a sight, at most a half in all. around: a box also covers what it covered so many frames before and
-    after, so that it does not flicker and its edge is never too late.
+    after, so that its edge is never too late, and is the mean of such boxes of as many frames, so that it does not
+    flicker; each of these covers what is in the frame itself.
     """
 
     gap: int = 25
@@ -56,7 +57,7 @@ class TrackSettings:
     @property
     def ahead(self) -> int:
         """How many frames after it must be known before it is clear what a frame's tracks are."""
-        return max(self.gap, self.tail) + self.around + 1
+        return max(self.gap, self.tail) + 2 * self.around + 1
 
 
 @dataclass(slots=True)
@@ -66,6 +67,7 @@ class _Track:
     shot: int
     certainty: Certainty = 0
     seen: dict[int, Seen] = field(default_factory=dict)  # in the order of frames; the oldest are forgotten
+    known: dict[int, tuple[Seen | None, NDArray[np.float64]]] = field(default_factory=dict)
 
     @property
     def last(self) -> int:
@@ -127,21 +129,31 @@ class Tracker:
             old = [time for time in track.seen if time < frame]
             for time in old[:-1]:
                 del track.seen[time]
+            for time in [time for time in track.known if time < frame]:
+                del track.known[time]
 
     def _steady(self, track: _Track, frame: int) -> Seen | None:
         """The box that covers the thing in this frame and in those around it."""
         here, around = self._at(track, frame), self.settings.around
         if here is None:
             return None
-        times = range(max(0, frame - around), frame + around + 1)
-        near = [each for time in times if (each := self._at(track, time)) is not None]
-        boxes = np.array([each.box for each in near])
+        near = [self._wide(track, time) for time in range(max(0, frame - around), frame + around + 1)]
         points = here.points
         if points is not None:
-            alike = [each.points for each in near if each.points is not None and each.points.shape == points.shape]
-            points = np.mean(alike, axis=0)
-        box = _box(np.concatenate([boxes[:, :2].min(0), boxes[:, 2:].max(0)]))
-        return Seen(box, track.certainty, points, here.order)
+            found = [seen.points for seen, _ in near if seen is not None and seen.points is not None]
+            points = np.mean([each for each in found if each.shape == points.shape], axis=0)
+        box = np.mean([box for seen, box in near if seen is not None], axis=0)
+        return Seen(_box(box), track.certainty, points, here.order)
+
+    def _wide(self, track: _Track, frame: int) -> tuple[Seen | None, NDArray[np.float64]]:
+        """Where it is in a frame, if anywhere, and the box that also covers where it is in the frames around."""
+        if frame not in track.known:
+            around = self.settings.around
+            times = range(max(0, frame - around), frame + around + 1)
+            boxes = np.array([each.box for time in times if (each := self._at(track, time)) is not None])
+            wide = np.concatenate([boxes[:, :2].min(0), boxes[:, 2:].max(0)]) if len(boxes) else np.zeros(4)
+            track.known[frame] = self._at(track, frame), wide
+        return track.known[frame]
 
     def _at(self, track: _Track, frame: int) -> Seen | None:
         """Where it is in a frame: seen, between two sights on a straight line, or beyond its first or last one."""
