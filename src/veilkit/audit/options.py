@@ -93,6 +93,10 @@ class AuditOptions(Options):
         None, "CSV path,x,y,w,h,identity: people in whole pictures, each audited as a picture.", kind=Path,
         metavar="FILE", fact="boxes", stands="BOXES",
     )  # fmt: skip
+    videos: bool = option(
+        False, "Audit videos: faces are followed in the originals and cut out of both sides; each track is a person.",
+        kind=bool,
+    )  # fmt: skip
     workers: int = option(1, "Processes that compute attacks; the result is the same.", kind=int, least=1)
     draw_seed: int = option(0, "Seed of the bootstrap's draws and the gates' noise.", kind=int, fact="draw_seed")
     thresholds: str | Path | Thresholds | None = option(
@@ -120,6 +124,8 @@ class AuditOptions(Options):
             raise UsageError("give a number of updates (--learn) or a time (--budget), not both")
         if self.budget is not None:
             seconds_of(self.budget)
+        if self.videos and self.boxes is not None:
+            raise UsageError("boxes are for pictures: leave them out, or --videos")
         if self.thresholds is not None:
             from veilkit.audit.verdicts.verdict import chosen_thresholds
 

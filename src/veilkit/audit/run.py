@@ -30,4 +30,9 @@ def make_audit(options: AuditOptions) -> AuditResult:
     options.check()
     from veilkit.audit.measure import measure
 
+    if options.videos:
+        from veilkit.audit.inputs.videos import faces_of_videos
+
+        with faces_of_videos(options) as crops:
+            return measure(crops)
     return measure(options)

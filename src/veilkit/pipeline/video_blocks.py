@@ -19,13 +19,12 @@ from pathlib import Path
 from queue import Empty, Full, Queue
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from veilkit.errors import RefusedImage, VeilkitError
 from veilkit.media.tracks import Seen, Shots, Tracker, TrackSettings
-from veilkit.media.video import Clip, Frame, read_frames, write_part
+from veilkit.media.video import Clip, Frame, read_frames, thumbnail, write_part
 from veilkit.media.writing import to_pixels
 from veilkit.methods import FollowsFaces, Method
 from veilkit.methods.base import FrameLook
@@ -43,7 +42,6 @@ Say: TypeAlias = Callable[[str], None]
 Tracks: TypeAlias = list[tuple[int, Seen]]
 _GAP, _TAIL = 1.0, 0.5  # seconds: see TrackSettings
 _FULL, _TWICE = 0.2, 1.0  # seconds between two looks at a frame in full size, and of the second finder
-_SMALL = (32, 18)  # of the pictures by which shots are told apart
 _EVERY = 0.5  # seconds between two words of progress
 _WAITING = 64  # frames that the one reader may be ahead of what the other needs
 SOUND_DROPPED = "its sound was left out, since voices tell who somebody is (--sound keep keeps it)"
@@ -208,8 +206,7 @@ class VideoBlocks:
             held: list[tuple[list[Any], int]] = []
             for frame in islice(frames, BLOCK):
                 pixels = self.job.shape.fitted(frame.pixels)
-                grey = cv2.cvtColor(np.ascontiguousarray(pixels), cv2.COLOR_RGB2GRAY)
-                shot = shots.number(np.asarray(cv2.resize(grey, _SMALL, interpolation=cv2.INTER_AREA), np.uint8))
+                shot = shots.number(thumbnail(pixels))
                 look: FrameLook = "full" if frame.number % full == 0 else "small"
                 if shot != last or (look == "full" and frame.number >= again):
                     look = "twice"
