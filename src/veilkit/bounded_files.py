@@ -103,7 +103,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def _check_header(path: Path) -> None:
-    """The header's length is told by the file itself, and its JSON takes many times that in memory."""
+    """The file itself states its header's length, and the header's JSON takes many times that in memory."""
     size = path.stat().st_size
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")

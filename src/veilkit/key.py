@@ -31,7 +31,7 @@ class Key:
         return cls(Randomness.from_seed(seed), seed)
 
     def pseudonym(self, path: str) -> str:
-        """The name of a picture in the release: 26 letters and digits that tell nothing without the key."""
+        """The name of a picture in the release: 26 letters and digits that mean nothing without the key."""
         return base64.b32encode(self.randomness.tag("pseudonym", path)[:16]).decode().rstrip("=").lower()
 
     def commitment(self) -> str:

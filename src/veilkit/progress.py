@@ -77,6 +77,10 @@ class Progress:
         elif self._clock() - self._reported_at >= self._every:
             self._report()
 
+    def reach(self, done: int, total: int) -> None:
+        """`done` steps are done by now."""
+        self.advance(done - self._done)
+
     def say(self, text: str) -> None:
         """A line of its own, above the bar."""
         if self._bar is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import astuple, replace
 from itertools import chain
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from tests.conftest import tree
 from veilkit.errors import ConfigError, DestinationError, LayoutError
 from veilkit.synthetic.faces import (
     ACTIONS,
@@ -32,7 +33,7 @@ from veilkit.synthetic.faces import (
 )
 from veilkit.synthetic.faces.capture import Light
 from veilkit.synthetic.faces.generate import FacesSpec
-from veilkit.synthetic.faces.identity import Face, Shape
+from veilkit.synthetic.faces.identity import Face
 from veilkit.synthetic.faces.lens import angles_of
 from veilkit.synthetic.faces.sculpt import sculpt
 from veilkit.synthetic.faces.template import template
@@ -122,7 +123,7 @@ class TestIndependence:
         known = [face(7, identity) for identity in range(40)]
         face.cache_clear()
         assert known == [face(7, identity) for identity in range(40)]
-        vectors = np.stack([who.shape.vector() for who in known])
+        vectors = np.array([astuple(who.shape) for who in known])
         apart = np.linalg.norm(vectors[:, None] - vectors[None], axis=2) + 1e3 * np.eye(40)
         assert apart.min() > 3
 
@@ -350,12 +351,6 @@ def test_every_head_is_in_proportion() -> None:
         assert np.allclose(head.eyes[0] * [-1, 1, 1], head.eyes[1], atol=1e-2)
 
 
-def test_the_average_shape_is_all_zero() -> None:
-    vector = Shape(**dict.fromkeys(Shape.__slots__, 0.0)).vector()
-    assert vector.shape == (len(Shape.__slots__),)
-    assert not vector.any()
-
-
 class TestGroups:
     def test_faces_are_apart_and_in_the_picture(self) -> None:
         picture, truths = render_group(1, [3, 1, 2, 5, 4], 1, size=64)
@@ -378,10 +373,6 @@ class TestGroups:
             assert sorted(chain.from_iterable(groups)) == list(range(1, people + 1))
             assert max(map(len, groups)) <= faces
         assert spec.group(1) != spec.group(1 + per_round) or people == faces
-
-
-def files(root: Path) -> dict[str, bytes]:
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in sorted(root.rglob("*.*"))}
 
 
 @pytest.fixture(scope="module")
@@ -407,7 +398,7 @@ class TestGenerateFaces:
 
     def test_workers_do_not_change_a_byte(self, faces: Path, tmp_path: Path) -> None:
         generate_faces(tmp_path / "again", people=3, images=2, seed=3, size=64, workers=2)
-        assert files(tmp_path / "again") == files(faces)
+        assert tree(tmp_path / "again") == tree(faces)
 
     def test_a_stopped_run_goes_on(self, faces: Path, tmp_path: Path) -> None:
         def stop(done: int, total: int) -> None:
@@ -423,7 +414,7 @@ class TestGenerateFaces:
             tmp_path / "s", people=3, images=2, seed=3, size=64, on_progress=lambda *step: seen.append(step)
         )
         assert seen == [(2, 6), (4, 6), (6, 6)]
-        assert files(tmp_path / "s") == files(faces)
+        assert tree(tmp_path / "s") == tree(faces)
         assert (tmp_path / "s" / "0001" / "0001_000001.png").stat().st_mtime_ns == kept
 
     def test_refuses_a_folder_of_something_else(self, faces: Path, tmp_path: Path) -> None:

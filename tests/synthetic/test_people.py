@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from sheets import contact_sheet
+from tests.conftest import tree
 from veilkit.datasets.labels import by_market_name
 from veilkit.datasets.market1501 import JUNK
 from veilkit.errors import ConfigError, DestinationError
@@ -25,10 +26,6 @@ FOLDERS = ("bounding_box_train", "query", "bounding_box_test")
 
 def small(seed: int, identity: int, camera: int, shot: int) -> NDArray[np.uint8]:
     return render_person(seed, identity, camera, shot, height=64, width=32)
-
-
-def files(root: Path) -> dict[str, bytes]:
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in sorted(root.rglob("*.*"))}
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +118,7 @@ class TestGeneratePeople:
 
     def test_workers_do_not_change_a_byte(self, people: Path, tmp_path: Path) -> None:
         generate_people(tmp_path / "again", identities=4, images=4, cameras=2, seed=3, workers=2)
-        assert files(tmp_path / "again") == files(people)
+        assert tree(tmp_path / "again") == tree(people)
 
     def test_a_picture_does_not_depend_on_the_size_of_the_set(self, people: Path, tmp_path: Path) -> None:
         seen: list[tuple[int, int]] = []

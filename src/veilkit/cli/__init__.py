@@ -1,4 +1,4 @@
-"""The command line: one file per command. Nothing heavy is imported before a command runs."""
+"""The command line: one file per group of commands. Nothing heavy is imported before a command runs."""
 
 from __future__ import annotations
 
@@ -10,18 +10,31 @@ import typer
 from typer.core import TyperGroup
 
 from veilkit.cli import (
-    attacks,
     audit,
     check,
-    compare,
     demo,
     experts,
-    fit,
     gallery,
     generate,
+    ledger,
+    listing,
+    protect,
+    recover,
+    study,
+    train,
+    withdraw,
+)
+    demo,
+    experts,
+    gallery,
+    generate,
+<<<<<<< HEAD
     keygen,
     ledger,
     methods,
+=======
+    listing,
+>>>>>>> 219440d (Command line: four files fewer; the demo audits again; words of the field for odd names)
     protect,
     recover,
     study,
@@ -35,7 +48,7 @@ _COMPARE = ["audit", "compare"]
 
 
 class _Commands(TyperGroup):
-    """Tells errors that are raised on purpose in one line (exit code 2), and interrupts too (130)."""
+    """Prints errors that are raised on purpose in one line (exit code 2), and interrupts too (130)."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """`audit compare` is the command compare; any other word after `audit` is a folder, as ever."""
@@ -71,21 +84,21 @@ app.command("recover")(recover.recover)
 app.command("withdraw")(withdraw.withdraw)
 app.add_typer(ledger.app, name="ledger")
 app.command("audit")(audit.audit)
-app.command("compare")(compare.compare)
-app.command("fit")(fit.fit)
-app.add_typer(attacks.app, name="attacks")
+app.command("compare")(audit.compare)
+app.command("fit")(train.fit)
+app.add_typer(listing.attacks_app, name="attacks")
 app.add_typer(generate.app, name="generate")
 app.add_typer(train.app, name="train")
-app.add_typer(methods.app, name="methods")
+app.add_typer(listing.methods_app, name="methods")
 app.add_typer(experts.app, name="experts")
 app.add_typer(study.app, name="study")
 app.add_typer(gallery.app, name="gallery")
-app.command("keygen")(keygen.keygen)
+app.command("keygen")(recover.keygen)
 app.command("demo")(demo.demo)
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(wanted: bool) -> None:
+    if wanted:
         from veilkit.version import __version__
 
         typer.echo(__version__)
@@ -127,7 +140,7 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """Our own warnings in one line, as errors are told; others as Python shows them."""
+    """Our own warnings in one line, as errors are; others as Python shows them."""
     if issubclass(category, SecretFileWarning):
         typer.echo(f"Warning: {message}", err=True)
     else:

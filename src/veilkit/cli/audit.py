@@ -1,4 +1,4 @@
-"""`veilkit audit`: what protected pictures give away, and what they are still good for."""
+"""`veilkit audit`: what protected pictures give away, and what they are still good for; and audits side by side."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ def audit(given: dict[str, Any], spec: Spec = None) -> None:
     Exit code: 0 measured (the report says what could not be), 3 measured, but the originals are not those of the
     release or none could be paired, 2 nothing can be measured or an error, 130 interrupted.
     """
-    from veilkit.audit.run import REPORT, make_audit
     from veilkit.errors import UsageError
 
     if spec is not None:
@@ -42,11 +41,16 @@ def audit(given: dict[str, Any], spec: Spec = None) -> None:
         return
     if not {"originals", "protected"} <= given.keys():
         raise UsageError("expected two folders, ORIGINALS and PROTECTED, or a spec (--spec FILE)")
-    options = AuditOptions(**given)
-    result = make_audit(options)
+    measure(AuditOptions(**given))
+
+
+def measure(options: AuditOptions) -> None:
+    """Make one audit and print its findings."""
     from veilkit.audit.alarms.pairs import not_of_these
     from veilkit.audit.report.terminal import lines
+    from veilkit.audit.run import REPORT, make_audit
 
+    result = make_audit(options)
     for line in lines(result):
         typer.echo(line)
     typer.echo(f"Report: {shown(options.destination / REPORT)}")
@@ -62,7 +66,9 @@ def _only(spec: Path, given: dict[str, Any]) -> None:
     alone = {name: value for name, value in given.items() if name in ("show_originals", "thresholds")}
     more = {name: value for name, value in given.items() if name not in (*alone, *_BESIDE_A_SPEC)}
     if extra := flags(AuditOptions, more):
-        raise UsageError(f"a spec says all that: leave out {', '.join(extra)}, or write it into the spec")
+        raise UsageError(
+            f"a spec holds these settings itself: leave out {', '.join(extra)}, or write it into the spec"
+        )
     if extra := flags(AuditOptions, alone):
         raise UsageError(
             f"audits of a spec are made without {' and '.join(extra)}: leave that out. `veilkit audit compare` "
@@ -72,7 +78,7 @@ def _only(spec: Path, given: dict[str, Any]) -> None:
 
 
 def _matrix(file: Path, out: Path | None, workers: int) -> None:
-    """Run a spec and tell each audit in a few lines."""
+    """Run a spec and print each audit in a few lines."""
     from veilkit.audit.alarms.pairs import not_of_these
     from veilkit.audit.inputs.spec import read_spec
     from veilkit.audit.matrix import MATRIX, run_matrix
@@ -100,3 +106,42 @@ def _matrix(file: Path, out: Path | None, workers: int) -> None:
         raise typer.Exit(NOT_OF_THESE)
     if all(each.result is None for each in done):
         raise DataError("nothing could be measured in any of the audits")
+
+
+Audits = Annotated[
+    list[Path], typer.Argument(metavar="AUDIT", help="Folders that `veilkit audit` wrote, or their audit.json.")
+]
+Out = Annotated[Path, typer.Option(help="Folder for compare.html, compare.json and compare.md.")]
+ThresholdsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--thresholds",
+        metavar="TOML",
+        help="Grade all audits anew: from which share of the way from chance to certainty a leak counts as how bad.",
+        show_default="those of the first audit",
+    ),
+]
+
+
+def compare(audits: Audits, out: Out = Path("compare"), thresholds: ThresholdsFile = None) -> None:
+    """Compare audits: what each release keeps and leaks at each level, and which no other beats.
+
+    The first audit is what the others are compared with, search by search where they have the same originals. Audits
+    of other originals, of other searches, or by another expert or judge are listed, and not compared.
+    """
+    from veilkit.audit.report.compare_report import PAGE, change, write_comparison
+
+    found = write_comparison(audits, out, thresholds=thresholds)
+    for each in found.audits:
+        kept = "utility not measured" if each.utility is None else f"utility {100 * each.utility.score.value:.1f} %"
+        if "utility" in each.differences:
+            kept += f", {change(each.differences['utility'])} points"
+        levels = ", ".join(f"{verdict.level} {verdict.grade}" for verdict in each.verdicts)
+        typer.echo(f"{each.label}. {each.name} ({each.method}): {kept}; {levels}")
+    names = {each.label: each.name for each in found.audits}
+    for level in found.levels:
+        if level.front:
+            typer.echo(f"Not beaten at {level.level}: {', '.join(names[label] for label in level.front)}")
+    for note in found.notes:
+        typer.echo(f"Note: {note}")
+    typer.echo(f"Report: {out / PAGE}")

@@ -10,9 +10,9 @@ import typer
 
 Destination = Annotated[Path, typer.Argument(metavar="DST", help="A new or empty folder.")]
 METHODS = ("pixelate", "patches", "pixelfade")
-LEARN = ("pixelfade",)  # attacked by a network that learns to undo them, for so many updates
+LEARN = ("pixelfade",)  # attacked by a network that learns to undo them, over `UPDATES` batches
 UPDATES = 100
-QUICK = ["stock_recogniser", "linkage", "own_original", "mean_image", "recovery"]
+QUICK = ("stock_recogniser", "linkage", "own_original", "mean_image", "recovery")
 
 
 def demo(destination: Destination = Path("runs/demo")) -> None:
@@ -20,7 +20,8 @@ def demo(destination: Destination = Path("runs/demo")) -> None:
 
     A network tries to recover the originals from the release of PixelFade; its attempts are in the report.
     """
-    from veilkit.cli.audit import audit
+    from veilkit.audit.options import AuditOptions
+    from veilkit.cli.audit import measure
     from veilkit.cli.generate import people
     from veilkit.pipeline.protect import protect
     from veilkit.pipeline.sheet import write_sheet
@@ -38,13 +39,15 @@ def demo(destination: Destination = Path("runs/demo")) -> None:
     typer.echo(f"Originals and what became of them: {sheet}")
     for method, (release, key) in releases.items():
         typer.echo(f"\nAttacking {method}:")
-        audit(
+        learns = method in LEARN
+        options = AuditOptions(
             originals,
             release,
             key=key,
-            judge="histogram" if method == "pixelfade" else "people",
+            judge="histogram" if learns else "people",
             out=destination / f"{method}.audit",
             show_originals=True,
-            learn=UPDATES if method in LEARN else None,
-            attacks=QUICK if method in LEARN else None,
+            learn=UPDATES if learns else None,
+            attacks=QUICK if learns else None,
         )
+        measure(options)

@@ -152,10 +152,10 @@ def add(
         else:
             who = pictures.the_expert(opened, expert)
             outcome = pictures.add_pictures(opened, source, who, labels=labels, times=times, pixels=max_pixels)
-    _tell(outcome)
+    _report(outcome)
 
 
-def _tell(outcome: Outcome) -> None:
+def _report(outcome: Outcome) -> None:
     typer.echo(f"{outcome.added} vectors released and stored")
     if outcome.kept:
         typer.echo(f"{outcome.kept} were there from before, and cost nothing more")
@@ -239,57 +239,57 @@ def budget(gallery: Folder, key: KeyFile = None, as_json: AsJson = False) -> Non
     from veilkit.gallery import Gallery
 
     with Gallery.open(gallery, key=key) as opened:
-        told = opened.budget()
-    typer.echo(json.dumps(_statement(told), indent=2) if as_json else _text(opened, told))
-    if told.remedy:
+        found = opened.budget()
+    typer.echo(json.dumps(_as_json(found), indent=2) if as_json else _text(opened, found))
+    if found.remedy:
         raise typer.Exit(REFUSED)
 
 
-def _statement(told: Statement) -> dict[str, object]:
+def _as_json(found: Statement) -> dict[str, object]:
     return {
-        "per": told.per,
-        "budget": {"epsilon": _finite(told.budget.epsilon), "delta": told.budget.delta},
-        "epsilon_claimed": _finite(told.epsilon_claimed),
-        "epsilon_proved": _finite(told.epsilon_proved),
-        "epsilon_spent": _finite(told.spent),
+        "per": found.per,
+        "budget": {"epsilon": _finite(found.budget.epsilon), "delta": found.budget.delta},
+        "epsilon_claimed": _finite(found.epsilon_claimed),
+        "epsilon_proved": _finite(found.epsilon_proved),
+        "epsilon_spent": _finite(found.spent),
         "levels": [
             {"releases": one.releases, "count": one.count, "spent": _finite(one.epsilon), "left": _finite(one.left)}
-            for one in told.levels
+            for one in found.levels
         ],
-        "in_ledger": told.in_ledger,
-        "in_store": told.in_store,
-        "missing": told.missing,
-        "foreign": told.foreign,
-        "changed": told.changed,
-        "unnamed": told.unnamed,
-        "agree": told.agree,
+        "in_ledger": found.in_ledger,
+        "in_store": found.in_store,
+        "missing": found.missing,
+        "foreign": found.foreign,
+        "changed": found.changed,
+        "unnamed": found.unnamed,
+        "agree": found.agree,
     }
 
 
-def _text(opened: Gallery, told: Statement) -> str:
-    proved = "infinite (no formal guarantee)" if math.isinf(told.epsilon_proved) else f"{told.epsilon_proved:g}"
+def _text(opened: Gallery, found: Statement) -> str:
+    proved = "infinite (no formal guarantee)" if math.isinf(found.epsilon_proved) else f"{found.epsilon_proved:g}"
     lines = [
         f"each vector: {opened.facts.guarantee}",
-        f"epsilon claimed {told.epsilon_claimed:g}, proved {proved}, spent by the worst {told.per} {told.spent:g}",
-        f"budget: epsilon {told.budget.epsilon:g}, delta {told.budget.delta:g} per {told.per}",
-        f"{'releases':>10} {told.per + 's':>10} {'spent':>10} {'left':>10}",
-        *(f"{one.releases:>10} {one.count:>10} {one.epsilon:>10.6g} {one.left:>10.6g}" for one in told.levels),
-        f"in the ledger {told.in_ledger}, in the store {told.in_store}: "
-        + ("they agree" if told.agree else f"they DIFFER, {told.missing} missing, {told.foreign} unknown"),
+        f"epsilon claimed {found.epsilon_claimed:g}, proved {proved}, spent by the worst {found.per} {found.spent:g}",
+        f"budget: epsilon {found.budget.epsilon:g}, delta {found.budget.delta:g} per {found.per}",
+        f"{'releases':>10} {found.per + 's':>10} {'spent':>10} {'left':>10}",
+        *(f"{one.releases:>10} {one.count:>10} {one.epsilon:>10.6g} {one.left:>10.6g}" for one in found.levels),
+        f"in the ledger {found.in_ledger}, in the store {found.in_store}: "
+        + ("they agree" if found.agree else f"they DIFFER, {found.missing} missing, {found.foreign} unknown"),
     ]
-    if told.changed:
-        lines.append(f"{told.changed} are stored as other vectors than those in the ledger")
-    if told.foreign or told.changed:
+    if found.changed:
+        lines.append(f"{found.changed} are stored as other vectors than those in the ledger")
+    if found.foreign or found.changed:
         lines += [
-            f"What is in the store and was charged to nobody counts in full against every {told.per} it may be of.",
+            f"What the store holds uncharged counts in full against every {found.per} that it may belong to.",
             f"Restore the latest private files, or run `veilkit gallery reconcile {opened.folder} SOURCE`.",
         ]
-    if told.unnamed:
+    if found.unnamed:
         lines.append(
-            f"{told.unnamed} are missing in the private list: restore its latest copy, or run `veilkit gallery "
+            f"{found.unnamed} are missing in the private list: restore its latest copy, or run `veilkit gallery "
             f"reconcile {opened.folder} SOURCE`"
         )
-    if told.remedy == "add":
+    if found.remedy == "add":
         lines.append(f"`veilkit gallery add {opened.folder}` stores what is missing, at no further cost")
     return "\n".join(lines)
 

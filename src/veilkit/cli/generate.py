@@ -33,13 +33,6 @@ def people(
     from veilkit.synthetic.people import generate_people
 
     with Progress(identities * images, "generating") as progress:
-        reported = 0
-
-        def advance(done: int, total: int) -> None:
-            nonlocal reported
-            progress.advance(done - reported)
-            reported = done
-
         generate_people(
             destination,
             identities=identities,
@@ -48,7 +41,7 @@ def people(
             seed=seed,
             height=height,
             workers=workers or len(os.sched_getaffinity(0)),
-            on_progress=advance,
+            on_progress=progress.reach,
         )
     typer.echo(f"{identities * images} pictures of {identities} people in {destination}")
 
@@ -76,13 +69,6 @@ def faces(
 
     pictures = images * -(-people // faces_per_picture)
     with Progress(pictures, "generating") as progress:
-        reported = 0
-
-        def advance(done: int, total: int) -> None:
-            nonlocal reported
-            progress.advance(done - reported)
-            reported = done
-
         generate_faces(
             destination,
             people=people,
@@ -92,6 +78,6 @@ def faces(
             faces_per_picture=faces_per_picture,
             ranges=Ranges(yaw, pitch, roll, gaze_yaw, gaze_pitch),
             workers=workers or len(os.sched_getaffinity(0)),
-            on_progress=advance,
+            on_progress=progress.reach,
         )
     typer.echo(f"{pictures} pictures of {people} people in {destination}")

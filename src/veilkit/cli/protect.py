@@ -27,7 +27,7 @@ DryRun = Annotated[
 def protect(given: dict[str, Any], preview: Preview = None, dry_run: DryRun = False) -> None:
     """Protect every picture of a folder. A run that was stopped goes on when the same command is given again.
 
-    Exit code: 0 all pictures protected, 3 some were refused (the reasons are told), 2 an error, 130 interrupted.
+    Exit code: 0 all pictures protected, 3 some were refused (with the reasons), 2 an error, 130 interrupted.
     Refused is also what looks like a picture or a video and is not read, and a link to a folder.
     """
     options = ProtectOptions(**given).check()

@@ -1,8 +1,9 @@
-"""`veilkit recover`: the originals of a release, for those who may have them."""
+"""`veilkit recover` and `veilkit keygen`: originals for those who may have them."""
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -26,3 +27,17 @@ def recover(given: dict[str, Any]) -> None:
     if options.model is not None:
         typer.echo("They are what the decoder makes of the release, and not the originals byte for byte.")
     typer.echo(f"Noted in {done.log}")
+
+
+Out = Annotated[Path, typer.Argument(metavar="OUT", help="The identity file to write; never over another.")]
+
+
+def keygen(out: Out) -> None:
+    """Make an age key: the secret identity goes to OUT, the public recipient to standard output.
+
+    The recipient is for `veilkit protect --seal-to`; the identity, for `veilkit recover --identity`.
+    """
+    from veilkit.pipeline.sealing.age import write_identity
+
+    typer.echo(write_identity(out))
+    typer.echo(f"The secret key is {out}. Keep a copy in another place: without it what is sealed is lost.", err=True)

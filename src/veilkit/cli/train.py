@@ -1,4 +1,4 @@
-"""`veilkit train`: experts from labelled pictures."""
+"""`veilkit fit` and `veilkit train`: methods and experts that learn from labelled pictures."""
 
 from __future__ import annotations
 
@@ -13,18 +13,21 @@ if TYPE_CHECKING:
     from veilkit.datasets.soft_labels import Views
     from veilkit.types import Split
 
+
 app = typer.Typer(help="Train an expert.", no_args_is_help=True)
 
 Data = Annotated[
     Path, typer.Argument(metavar="DATA", help="Pictures of labelled people: the Market-1501 layout, or any folder.")
 ]
-Out = Annotated[Path, typer.Option(help="The model file to write (safetensors).")]
+Out = Annotated[Path, typer.Option(help="The model file to write (safetensors). It is as private as the pictures.")]
 Recipe = Annotated[
     str, typer.Option(help="agw (the published recipe), plain (cross-entropy only), small (ours) or faces.")
 ]
 Backbone = Annotated[str | None, typer.Option(help="The network, such as mobilenetv2, osnet-x1.0 or resnet50-agw.")]
-Init = Annotated[Path | None, typer.Option(help="Weights that the backbone starts from (safetensors).")]
-Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting of the recipe.")]
+Init = Annotated[Path | None, typer.Option(help="Weights that a backbone starts from (safetensors).")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting; may be repeated.")
+]
 Validation = Annotated[float, typer.Option(min=0, max=0.9, help="Share of the people set aside to watch progress.")]
 Labels = Annotated[str, typer.Option(help="Who is in a picture: auto, folder, market, pattern:REGEX or csv:FILE.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same weights on the same machine.")]
@@ -37,6 +40,16 @@ Threads = Annotated[int, typer.Option(min=1, help="torch threads; weights depend
 @app.callback()
 def group() -> None:
     """Train an expert."""
+
+
+def _start(settings: list[str] | None, threads: int, **changes: object) -> dict[str, object]:
+    """Set torch's threads; returns the settings, with those of `changes` that are not None."""
+    import torch
+
+    from veilkit.configs import parse_settings
+
+    torch.set_num_threads(threads)
+    return {**parse_settings(settings or []), **{name: value for name, value in changes.items() if value is not None}}
 
 
 @app.command()
@@ -54,15 +67,12 @@ def reid(
     threads: Threads = 1,
 ) -> None:
     """Train a person re-identification embedder. A stopped run goes on when the same command is given again."""
-    import torch
-
-    from veilkit.configs import parse_settings, with_settings
+    from veilkit.configs import with_settings
     from veilkit.datasets.labelled import load_training_part
     from veilkit.training.reid import train_reid
     from veilkit.training.reid_config import RECIPES
 
-    torch.set_num_threads(threads)
-    changes = {**parse_settings(settings or []), "seed": seed} | ({"backbone": backbone} if backbone else {})
+    changes = _start(settings, threads, seed=seed, backbone=backbone)
     config = with_settings(RECIPES[recipe], changes)
     split = load_training_part(data, labels)
     trained = train_reid(
@@ -97,23 +107,20 @@ def student(
 
     A stopped run goes on when the same command is given again.
     """
-    import torch
-
-    from veilkit.configs import parse_settings, with_settings
+    from veilkit.configs import with_settings
     from veilkit.datasets.soft_labels import Views
     from veilkit.errors import ConfigError
     from veilkit.methods.fro.pool import STUDENT, load_synthetic, views_of
     from veilkit.training.reid import train_reid
 
-    torch.set_num_threads(threads)
-    changes = {**parse_settings(settings or []), "seed": seed} | ({"backbone": backbone} if backbone else {})
+    changes = _start(settings, threads, seed=seed, backbone=backbone)
     config = with_settings(STUDENT, changes)
     targets: Tensor | Views
     if teacher is None:
         split, logits = load_synthetic(synthetic)
         targets = views_of(split, logits)
     else:
-        split, targets = _taught(synthetic, teacher, labels)
+        split, targets = _teacher_views(synthetic, teacher, labels)
     if isinstance(targets, Views) and (idle := sorted(name for name in changes if name.startswith("augment."))):
         raise ConfigError(
             f"{', '.join(idle)} would have no effect, since the student sees the {len(targets.moves)} views on which "
@@ -124,7 +131,7 @@ def student(
     typer.echo(f"A student of {len(split)} pictures and {classes} classes is {out} (SHA-256 {trained.sha256})")
 
 
-def _taught(folder: Path, teacher: Path, labels: str) -> tuple[Split, Views]:
+def _teacher_views(folder: Path, teacher: Path, labels: str) -> tuple[Split, Views]:
     """Any labelled folder, and the logits of a pool on views of its pictures."""
     from veilkit.datasets.labelled import load_training_part
     from veilkit.datasets.soft_labels import Views
@@ -139,8 +146,8 @@ def _taught(folder: Path, teacher: Path, labels: str) -> tuple[Split, Views]:
 Faces = Annotated[
     Path, typer.Argument(metavar="DATA", help="Pictures of labelled people: LFW with its pairs.txt, or any folder.")
 ]
-Folds = Annotated[str, typer.Option(help="Folds of LFW whose people are for tests alone.")]
-Fewest = Annotated[int, typer.Option(min=2, help="People with less pictures are left out.")]
+Folds = Annotated[str, typer.Option(help="Folds of LFW (a folder with pairs.txt) whose people are for tests alone.")]
+Fewest = Annotated[int, typer.Option(min=2, help="People with fewer pictures are left out.")]
 Shots = Annotated[int, typer.Option(min=2, help="Most pictures of one person.")]
 
 
@@ -159,15 +166,12 @@ def faces(
     threads: Threads = 1,
 ) -> None:
     """Train a face identity embedder of aligned faces. A stopped run goes on when the same command is given again."""
-    import torch
-
-    from veilkit.configs import parse_settings, with_settings
+    from veilkit.configs import with_settings
     from veilkit.datasets.lfw import parse_folds
     from veilkit.training.faces import load_training_faces, train_face_identity
     from veilkit.training.reid_config import FACES
 
-    torch.set_num_threads(threads)
-    changes = {**parse_settings(settings or []), "seed": seed} | ({"backbone": backbone} if backbone else {})
+    changes = _start(settings, threads, seed=seed, backbone=backbone)
     split = load_training_faces(data, parse_folds(folds), fewest=fewest, shots=shots)
     trained, unseen = train_face_identity(
         split, with_settings(FACES, changes), out, init=init, work_dir=work_dir or Path("runs") / out.stem
@@ -194,18 +198,60 @@ def face_attributes(
     threads: Threads = 1,
 ) -> None:
     """Train a network for landmarks, gaze and expression. A stopped run goes on with the same command."""
-    import torch
-
-    from veilkit.configs import parse_settings, with_settings
+    from veilkit.configs import with_settings
     from veilkit.datasets.lfw import parse_folds
     from veilkit.training.face_attributes import FaceAttributesTraining, train_face_attributes
     from veilkit.training.face_examples import load_examples
 
-    torch.set_num_threads(threads)
-    config = with_settings(FaceAttributesTraining(), {**parse_settings(settings or []), "seed": seed})
+    config = with_settings(FaceAttributesTraining(), _start(settings, threads, seed=seed))
     work_dir = work_dir or Path("runs") / out.stem
     examples = load_examples(data, config.stored, work_dir, folds=parse_folds(folds))
     trained = train_face_attributes(examples, config, out, work_dir=work_dir)
     for head, teacher in examples.taught.items():
         typer.echo(f"{head}: {teacher or 'nothing to learn from; do not use it'}")
     typer.echo(f"The expert is {out} (SHA-256 {trained.sha256})")
+
+
+MethodName = Annotated[
+    str, typer.Argument(metavar="METHOD", help="A method that learns: see `veilkit methods list`.")
+]
+Preset = Annotated[str | None, typer.Option(help="A named configuration: see `veilkit methods show`.")]
+People = Annotated[int | None, typer.Option(min=2, help="Learn from so many people only, the first by name.")]
+
+
+def fit(
+    method: MethodName,
+    data: Data,
+    out: Out,
+    preset: Preset = None,
+    init: Init = None,
+    settings: Settings = None,
+    labels: Labels = "auto",
+    people: People = None,
+    folds: Folds = "8,9,10",
+    work_dir: WorkDir = None,
+    threads: Threads = 1,
+) -> None:
+    """Let a method learn. A stopped run goes on when the same command is given again.
+
+    Of the Market-1501 layout only the training part is used, of LFW only people outside of the test folds.
+    """
+    from veilkit.datasets.labelled import load_training_part
+    from veilkit.datasets.lfw import parse_folds
+    from veilkit.errors import UsageError
+    from veilkit.methods import METHODS, Calibrates, Learns
+
+    kind = METHODS[method]
+    if not issubclass(kind, Learns | Calibrates):
+        raise UsageError(f"{method} learns nothing: use it as it is, with `veilkit protect --method {method}`")
+    split = load_training_part(data, labels, people, parse_folds(folds))
+    fitted = kind.configured(preset, _start(settings, threads))
+    notes: tuple[str, ...] = ()
+    if isinstance(fitted, Learns):
+        fitted.fit(split, work_dir=work_dir or Path("runs") / out.stem, init=init).save(out)
+        notes = fitted.after_fit(out)
+    elif isinstance(fitted, Calibrates):
+        fitted.calibrate(split).save(out)
+    typer.echo(f"{method} has learned from {len(split)} pictures of {len(split.identities)} people: {out}")
+    for line in notes:
+        typer.echo(line)

@@ -28,7 +28,7 @@ class FaceAttributePredictor(Predictor):
     def load(cls, path: Path, head: Head, *, origin: Origin = "file", card: str = "") -> FaceAttributePredictor:
         """One head of a file that `veilkit train face-attributes` wrote."""
         path = Path(path)
-        network, taught = load_face_attributes(path)
+        network, teachers = load_face_attributes(path)
         config = network.config
         length = {"landmarks": 136, "gaze": 2, "expression": len(config.expressions)}[head]
         info = ExpertInfo(
@@ -38,7 +38,7 @@ class FaceAttributePredictor(Predictor):
             sha256=file_sha256(path),
             differentiable=True,
             licence="Apache-2.0" if origin == "built-in" else "not stated",
-            source=f"trained by veilkit on {taught[head] or 'nothing'}",
+            source=f"trained by veilkit on {teachers[head] or 'nothing'}",
             origin=origin,
             preprocessing=Preprocessing((config.side, config.side), *NORMALISATIONS["signed"]),
             card=card,

@@ -142,7 +142,7 @@ class Viewed(Embedder):
     """An embedder of the view `name` (of `alignment.VIEWS`) of wide crops; square pictures only."""
 
     def __init__(self, embedder: Embedder, name: str) -> None:
-        _ = VIEWS[name]  # an unknown one is told now
+        _ = VIEWS[name]  # an unknown name is refused now
         self._embedder, self._view = embedder, name
 
     @property

@@ -18,7 +18,7 @@ from veilkit.networks.reid import IMAGENET_MEAN, IMAGENET_STD
 Triple = tuple[float, float, float]
 Order = Literal["rgb", "bgr"]
 LUMA = (0.299, 0.587, 0.114)  # of red, green and blue (ITU-R BT.601)
-_LARGEST = 4096  # pixels a side; a typing error beyond it would ask for gigabytes
+_LARGEST = 4096  # pixels a side; a typing error could ask for gigabytes
 
 
 class Normalisation(NamedTuple):

@@ -78,8 +78,8 @@ def _check_answer(embedder: Embedder, features: Tensor, count: int) -> None:
 
 
 _START = (
-    "import json, sys; asked = json.load(sys.stdin); sys.path[:] = asked.pop('path'); "
-    "from veilkit.experts.trial import main; main(asked)"
+    "import json, sys; request = json.load(sys.stdin); sys.path[:] = request.pop('path'); "
+    "from veilkit.experts.trial import main; main(request)"
 )
 _OUT_OF_TIME = int(getattr(signal, "SIGPROF", 0))
 _ANSWER = "veilkit-trial:"  # what the line with the answer begins with
@@ -123,13 +123,13 @@ def try_onnx(
     """Open the network, embed the test images and say what came out; raises CheckpointError for what does not fit."""
     check_runtime()
     limits = limits or LIMITS
-    asked = {
+    request = {
         "path": sys.path, "file": str(Path(file).resolve()), "mean": normalisation.mean, "std": normalisation.std,
         "name": name, "size": size, "order": order, "flip": flip, "limits": asdict(limits),
     }  # fmt: skip
     try:
         done = subprocess.run(  # noqa: S603 - this interpreter, and a program of our own
-            [sys.executable, "-c", _START], input=json.dumps(asked), capture_output=True, text=True,
+            [sys.executable, "-c", _START], input=json.dumps(request), capture_output=True, text=True,
             timeout=limits.wait, check=False, errors="replace",
         )  # fmt: skip
     except subprocess.TimeoutExpired:
@@ -149,16 +149,18 @@ def try_onnx(
     return Tried(answer["dim"], answer["sha256"], Preprocessing((height, width), *normalisation, order))
 
 
-def main(asked: dict[str, Any]) -> None:
+def main(request: dict[str, Any]) -> None:
     """What the child does: one trial, and one line of JSON about it."""
-    file, limits = Path(asked["file"]), Limits(**asked["limits"])
+    file, limits = Path(request["file"]), Limits(**request["limits"])
     check_runtime()  # importing it is part of the start
-    if _OUT_OF_TIME:  # ends the process wherever it is; who asked waits for longer only where there is no such signal
+    if (
+        _OUT_OF_TIME
+    ):  # ends the process wherever it is; who request waits for longer only where there is no such signal
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_PROF, limits.seconds)
     _limit_memory(limits.memory + limits.per_byte * file.stat().st_size)
     try:
-        answer = _trial(file, asked)
+        answer = _trial(file, request)
     except VeilkitError as error:
         answer = {"error": type(error).__name__, "message": str(error)}
     except MemoryError:
@@ -166,15 +168,15 @@ def main(asked: dict[str, Any]) -> None:
     sys.stdout.write(f"\n{_ANSWER}{json.dumps(answer)}\n")
 
 
-def _trial(file: Path, asked: dict[str, Any]) -> dict[str, Any]:
+def _trial(file: Path, request: dict[str, Any]) -> dict[str, Any]:
     bound = open_onnx(file).size
-    size = tuple(asked["size"]) if asked["size"] else bound
+    size = tuple(request["size"]) if request["size"] else bound
     if size is None:
         raise ConfigError(f"{file.name} takes images of any size; give the one it was trained with, like 256x128")
     height, width = size
     check_size(file, bound, (height, width))
-    preprocessing = Preprocessing((height, width), tuple(asked["mean"]), tuple(asked["std"]), asked["order"])
-    embedder = OnnxEmbedder.load(file, preprocessing, name=asked["name"], flip=asked["flip"])
+    preprocessing = Preprocessing((height, width), tuple(request["mean"]), tuple(request["std"]), request["order"])
+    embedder = OnnxEmbedder.load(file, preprocessing, name=request["name"], flip=request["flip"])
     try_embedder(embedder)
     return {"dim": embedder.dim, "sha256": embedder.sha256, "size": size}
 

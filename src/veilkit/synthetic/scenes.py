@@ -129,8 +129,8 @@ def _panels(rng: np.random.Generator, picture: Floats, horizon: int) -> None:
 
 def _trees(rng: np.random.Generator, picture: Floats, horizon: int) -> None:
     far = np.array(shift(rng, (0.38, 0.45, 0.33), 0.05), np.float32)
-    leaves = 1 + 0.25 * clouds(rng, horizon, WIDTH, 10) + 0.15 * clouds(rng, horizon, WIDTH, 4)
-    picture[:horizon] = far * np.clip(leaves, 0.3, 1.9)[..., None]
+    foliage = 1 + 0.25 * clouds(rng, horizon, WIDTH, 10) + 0.15 * clouds(rng, horizon, WIDTH, 4)
+    picture[:horizon] = far * np.clip(foliage, 0.3, 1.9)[..., None]
     sky = clouds(rng, horizon, WIDTH, 24) + np.linspace(1.2, -2.0, horizon, dtype=np.float32)[:, None] > 0.9
     picture[:horizon][sky] = (0.80, 0.84, 0.88)
     for x in np.cumsum(rng.uniform(40, 160, 10)):
@@ -153,9 +153,9 @@ def _facade(rng: np.random.Generator, picture: Floats, horizon: int) -> None:
 def _hedge(rng: np.random.Generator, picture: Floats, horizon: int) -> None:
     _facade(rng, picture, horizon)
     top = int(horizon * rng.uniform(0.35, 0.7))
-    leaves = 1 + 0.3 * clouds(rng, horizon - top, WIDTH, 5)
+    foliage = 1 + 0.3 * clouds(rng, horizon - top, WIDTH, 5)
     picture[top:horizon] = (
-        np.array(shift(rng, (0.22, 0.31, 0.16), 0.03), np.float32) * np.clip(leaves, 0.3, 1.8)[..., None]
+        np.array(shift(rng, (0.22, 0.31, 0.16), 0.03), np.float32) * np.clip(foliage, 0.3, 1.8)[..., None]
     )
     for x in np.cumsum(rng.uniform(60, 220, 6)):
         body = (

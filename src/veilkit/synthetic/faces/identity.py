@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from veilkit.synthetic.arrays import Floats
 from veilkit.synthetic.colours import CLOTH, HAIR, SKIN, Colour, draw, shift
 
 STYLES = ("bald", "buzz", "short", "swept", "fringe", "bob", "long", "afro", "bun")
@@ -72,10 +71,6 @@ class Shape:
     lip_corners: float
     ear_size: float
     ear_out: float
-
-    def vector(self) -> Floats:
-        """All parameters in order."""
-        return np.array(astuple(self), np.float32)
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ def face(seed: int, identity: int) -> Face:
 
 
 def capture(seed: int, identity: int, shot: int, ranges: Ranges = Ranges()) -> Capture:  # noqa: B008 - frozen
-    """Shot number `shot` of an identity: it tells nothing of who that is."""
+    """Shot number `shot` of an identity: it does not depend on who that is."""
     return draw_capture(Randomness.from_seed(seed).child("faces", "shot", identity, shot).numpy(), ranges)
 
 
@@ -191,7 +191,7 @@ def render_group(
     truths = _hide([(each[1], each[0].cover, each[2]) for each in layers])
     for drawn, _, (left, top) in layers:
         _lay(picture, drawn, left, top)
-    # Blur is told for a face that fills the picture.
+    # The amount of blur is meant for a face that fills the picture.
     camera = replace(shared.camera, blur=0.4 * shared.camera.blur, resolution=1.0)
     return develop(camera, exposed(picture, layers[-1][0]), rng), truths
 

@@ -12,6 +12,7 @@ from veilkit.synthetic.faces.template import EYE, MOUTH, Template, knots, sample
 
 BALL = 12.0  # radius of an eyeball
 LID = 1.1  # thickness of a lid
+MOUTH_HALF = 24.0  # half the width of the mouth on the template; wider mouths are stretched on top of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,19 +161,13 @@ def _nose(s: Shape, points: Floats, u: Floats, v: Floats, front: Floats) -> None
 
 def lip_edges(s: Shape, u: Floats) -> tuple[Floats, Floats]:
     """v of the upper and of the lower edge of the lips' red at u; both meet the mouth's line at its corners."""
-    half = mouth_half(s)
-    q = np.clip(np.abs(u) / half, 0, 1)
+    q = np.clip(np.abs(u) / MOUTH_HALF, 0, 1)
     upper = max(2.4, 6.3 + 1.15 * s.upper_lip - 0.4 * s.age)
     lower = max(3.6, 8.4 + 1.2 * s.lower_lip - 0.4 * s.age)
     bow = 1.1 + 0.35 * s.lip_bow
     top = upper * np.maximum(1 - q**1.7, 0) ** 0.9 - bow * bell(u, 2.6) + 0.25 * bow * bell(np.abs(u) - 5.5, 2.5)
     bottom = lower * np.maximum(1 - q**2.3, 0) ** 0.95
     return (MOUTH + np.maximum(top, 0)).astype(np.float32), (MOUTH - bottom).astype(np.float32)
-
-
-def mouth_half(s: Shape) -> float:
-    """Half the width of the mouth on the template; wider mouths are stretched on top of it."""
-    return 24.0
 
 
 def _lips(s: Shape, points: Floats, u: Floats, v: Floats, front: Floats) -> None:

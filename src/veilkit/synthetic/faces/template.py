@@ -2,7 +2,7 @@
 
 Head frame: x to the right of the picture when the face looks at the viewer, y up, z out of the face; in millimetres
 from the middle between the eyes. A place on the template has coordinates (u, v) that no identity and no expression
-moves: u is its x on the average head, v its height there. Features, landmarks and colours are told in (u, v).
+moves: u is its x on the average head, v its height there. Features, landmarks and colours are given in (u, v).
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from veilkit.synthetic.arrays import Floats
 
 EYE = (31.5, 0.0)  # (u, v) of the middle of an eye
 MOUTH = -67.0  # v of the line between the lips
-CHIN = -112.0  # v of the lower edge of the chin
 
 # v, height, rise of the row towards the sides, half width, z of the widest place, z in front, z behind
 KNOTS = np.array(

@@ -43,14 +43,14 @@ class PeopleSpec:
     def shots(self, identity: int) -> Iterator[tuple[str, int, int]]:
         """(folder, camera, shot) of each picture of `identity`, which counts from 1, as cameras do.
 
-        The first half of the identities is for training. Of each other one, the first shot of each camera asks
-        (query) and the others answer (gallery). With fewer than two images per camera only the first picture asks,
-        so that the answer can come from another camera; with one camera there is no other.
+        The first half of the identities is for training. Of each other one, the first shot of each camera is a query
+        and the others are in the gallery. With fewer than two images per camera only the first picture is a query, so
+        that its match can come from another camera; with one camera there is no other.
         """
         for index in range(self.images):
             camera, shot = 1 + (identity + index) % self.cameras, index // self.cameras
-            asks = shot == 0 if self.images >= 2 * self.cameras else index == 0
-            yield (_TRAIN if identity <= self.identities // 2 else _QUERY if asks else _GALLERY), camera, shot
+            is_query = shot == 0 if self.images >= 2 * self.cameras else index == 0
+            yield (_TRAIN if identity <= self.identities // 2 else _QUERY if is_query else _GALLERY), camera, shot
 
 
 def _write_identity(dst: Path, spec: PeopleSpec, identity: int) -> int:
@@ -77,8 +77,8 @@ def generate_people(
     """Write generated people, JPEG of `height` and half its width, to `dst`, which must be absent or empty.
 
     images: per identity, spread evenly over the cameras. `PeopleSpec.shots` says which go where: with
-    images >= 2 * cameras each identity outside training asks once per camera and is found in every camera;
-    with fewer, it asks once and is found in the others. A file's bytes depend only on (seed, identity, camera, shot),
+    images >= 2 * cameras each identity outside training has one query per camera and a match in every camera;
+    with fewer, one query and matches in the others. A file's bytes depend only on (seed, identity, camera, shot),
     and on the height.
     on_progress: called with (pictures written, pictures in all). generated.json is written last, when all is there.
     """
