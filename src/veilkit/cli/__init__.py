@@ -24,23 +24,6 @@ from veilkit.cli import (
     train,
     withdraw,
 )
-    demo,
-    experts,
-    gallery,
-    generate,
-<<<<<<< HEAD
-    keygen,
-    ledger,
-    methods,
-=======
-    listing,
->>>>>>> 219440d (Command line: four files fewer; the demo audits again; words of the field for odd names)
-    protect,
-    recover,
-    study,
-    train,
-    withdraw,
-)
 from veilkit.errors import VeilkitError
 from veilkit.secret_file import SecretFileWarning
 
