@@ -198,8 +198,10 @@ def test_every_form_gives_the_same_pixels(name: str, form: str) -> None:
     "name", [name for name, method in METHODS.items() if not issubclass(method, Learns) and name != "avih"]
 )
 def test_pictures_in_memory_are_as_on_disk(name: str, folder: Path, tmp_path: Path) -> None:
-    settings = {"pixelfade": {"steps": 2, "spread": 1.0}, "mixup": {"people": 4}}.get(name, {})
-    preset = "people" if name.startswith("face") else None
+    settings = {"pixelfade": {"steps": 2, "spread": 1.0}, "mixup": {"people": 4}, "ksame": {"people": 4}}.get(
+        name, {}
+    )
+    preset = "people" if name.startswith("face") or name == "ksame" else None
     outcome = veilkit.protect(folder, tmp_path / "out", name, preset=preset, settings=settings, seed=3, names="kept")
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     paths = [str(path.relative_to(folder)) for path in files]

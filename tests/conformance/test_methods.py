@@ -31,6 +31,7 @@ SMALL: dict[str, dict[str, object]] = {
     "avih": {"expert": tiny_expert_file("vit-small"), "batch": 3, "steps": 2, "key": True},
     "faceblur": {"finder": "whole"},
     "facereplace": {"finder": "whole"},
+    "ksame": {"finder": "whole", "people": 3, "size": 32, "least_side": 8},
 }
 # The model files of methods that must have learned something.
 MODELS: dict[str, str] = {
@@ -205,4 +206,5 @@ OTHER: dict[str, dict[str, object]] = {
     "avih": {"step": 0.02},
     "disguise": {"transform.noise": 0.5},
     "facereplace": {"unfound": "keep"},
+    "ksame": {"size": 24},
 }

@@ -16,13 +16,15 @@ def list_methods(
 ) -> None:
     """List the methods."""
     from veilkit.methods import METHODS, Learns
+    from veilkit.methods.base import WorksUnfitted
 
     if markdown:
         typer.echo("# Methods\n\nWritten by `veilkit methods list --markdown`.\n")
         typer.echo("| method | what it does | needs a fitted model | undone by |\n|---|---|---|---|")
         for name, method in METHODS.items():
             undone = f"`{method.undone_by}`" if method.undone_by else ""
-            typer.echo(f"| `{name}` | {method.summary} | {'yes' if issubclass(method, Learns) else ''} | {undone} |")
+            needs = "" if not issubclass(method, Learns) else "or not" if issubclass(method, WorksUnfitted) else "yes"
+            typer.echo(f"| `{name}` | {method.summary} | {needs} | {undone} |")
         return
     for name, method in METHODS.items():
         unsafe = f"; UNSAFE: the attack {method.undone_by} undoes it" if method.undone_by else ""

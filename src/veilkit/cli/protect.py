@@ -98,6 +98,8 @@ def _warn(options: ProtectOptions) -> None:
         typer.echo("Warning: the release keeps the pictures' own names; names often tell who somebody is.", err=True)
     if options.seed is not None:
         typer.echo("Warning: with a seed instead of a key, anyone can reproduce noise, masks and names.", err=True)
+    if isinstance(options.method, str) and options.model is None and (terms := METHODS[options.method].terms):
+        typer.echo(f"Note: {terms}", err=True)
     if isinstance(options.method, str) and (attack := METHODS[options.method].undone_by):
         typer.echo(
             f"Warning: {options.method} is for comparison only; the attack {attack} undoes it without the key.",

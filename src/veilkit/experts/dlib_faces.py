@@ -82,6 +82,10 @@ class DlibDetector(Detector):
         """The same detector, from another margin of the classifier on."""
         return DlibDetector(self._points, enlarged=self._enlarged, threshold=threshold)
 
+    def points_in(self, image: Tensor, box: Tensor) -> Tensor:
+        """(P, 2) in a picture (3, H, W) in [0, 1] whose face is known to fill a box (4,), as dlib draws boxes."""
+        return self._shape(_pixels(image[None])[0], self._rectangle(box.tolist()))
+
     def _detect_one(self, image: Tensor) -> Detections:
         height, width = image.shape[1:]
         size = search_size(height, width, _MOST_PIXELS >> 2 * max(0, self._enlarged - 1))

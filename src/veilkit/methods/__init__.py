@@ -47,6 +47,7 @@ METHODS: LazyLookup[type[Method[Any]]] = LazyLookup(
         ("disguise", "veilkit.methods.disguise.method:Disguise"),
         ("faceblur", "veilkit.methods.faces.controls:FaceBlur"),
         ("facereplace", "veilkit.methods.faces.controls:FaceReplace"),
+        ("ksame", "veilkit.methods.faces.ksame:KSame"),
     ],
 )
 

@@ -55,7 +55,7 @@ class Method(ABC, Generic[C]):
     below, which others ask for with isinstance or issubclass. An image's result depends on that image alone, unless
     the method `Mixes` images. `random`: whether another key gives another result. `undone_by`: an attack that is
     known to bring the originals back. `videos`: whether it also protects videos, frame by frame or along the tracks
-    of faces (`FollowsFaces`).
+    of faces (`FollowsFaces`). `terms`: what to say of others' data that it works with when it has no model.
     """
 
     name: ClassVar[str]
@@ -65,6 +65,7 @@ class Method(ABC, Generic[C]):
     random: ClassVar[bool] = False
     undone_by: ClassVar[str] = ""
     videos: ClassVar[bool] = False
+    terms: ClassVar[str] = ""
 
     def __init__(self, config: C | None = None) -> None:
         self.config: C = self.default if config is None else config
@@ -151,6 +152,17 @@ class Learns(Protocol):
 
     def after_fit(self, out: Path) -> tuple[str, ...]:
         """Notes for whoever fitted it on the file `out`, which `save` wrote; a line each."""
+
+
+@runtime_checkable
+class WorksUnfitted(Protocol):
+    """A method that learns, and of which there is a form that can protect without."""
+
+    @classmethod
+    def unfitted(
+        cls, preset: str | None, settings: Mapping[str, object] | None, released: Mapping[str, Any] | None = None
+    ) -> Method[Any] | None:
+        """That form under its settings, or as a release's configuration has it; None where that needs a model."""
 
 
 @runtime_checkable

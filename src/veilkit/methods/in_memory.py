@@ -20,6 +20,7 @@ from veilkit.media.arrays import content_name, read_pictures
 from veilkit.media.shape import resized
 from veilkit.media.writing import to_pixels
 from veilkit.methods import METHODS, Calibrates, Item, Learns, Method, Mixes, Synthesiser, bind
+from veilkit.methods.base import WorksUnfitted
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch, PictureReport, Release
 
@@ -68,6 +69,8 @@ def configured(
     if model is None and not issubclass(kind, Learns):
         return kind.configured(preset, settings)
     if model is None:
+        if issubclass(kind, WorksUnfitted) and (unfitted := kind.unfitted(preset, settings)) is not None:
+            return unfitted
         raise UsageError(f"{name} must learn before it protects: `veilkit fit {name} DATA --out FILE` and --model")
     return kind.load(Path(model)).reconfigured(preset, settings)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from veilkit.display import Table
 from veilkit.methods import METHODS, Learns
+from veilkit.methods.base import WorksUnfitted
 
 
 def methods() -> Table:
@@ -11,7 +12,7 @@ def methods() -> Table:
     rows = [
         (
             name,
-            "model" if issubclass(method, Learns) else "",
+            "model" if issubclass(method, Learns) and not issubclass(method, WorksUnfitted) else "",
             f"by {method.undone_by}" if method.undone_by else "",
             method.summary,
         )

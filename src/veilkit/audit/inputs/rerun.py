@@ -14,7 +14,7 @@ from veilkit.audit.cells.store import as_json
 from veilkit.configs import as_dict, differing
 from veilkit.errors import CheckpointError, ConfigError, UsageError
 from veilkit.methods import METHODS, Calibrates, Learns, Method, Mixes, Synthesiser, bind
-from veilkit.methods.base import InjectsIdentity
+from veilkit.methods.base import InjectsIdentity, WorksUnfitted
 from veilkit.pipeline.manifest import Manifest
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch, Reason, ReasonCode
@@ -40,6 +40,11 @@ def method_of(manifest: Manifest | None, model: Path | None = None) -> Method[An
     learned = None if model is None else _of_release(kind, model, manifest)
     if issubclass(kind, Mixes | Synthesiser | Calibrates) or not kind.random:
         return None
+    if learned is None and issubclass(kind, WorksUnfitted):
+        try:
+            return kind.unfitted(None, None, manifest.config)
+        except UsageError:  # of another version, or what it works with is not installed
+            return None
     if issubclass(kind, Learns):
         return None if learned is None else _as_released(learned, manifest, model)
     if manifest.expert_sha256 is not None:

@@ -17,6 +17,7 @@ from veilkit.audit.options import seconds_of, wanted_attacks
 from veilkit.bounded_files import check_plain
 from veilkit.errors import ConfigError, DataError, UsageError
 from veilkit.methods import METHODS, Learns
+from veilkit.methods.base import WorksUnfitted
 
 _NAME = re.compile(r"[\w-]+")
 _MOST_BYTES = 2**20  # of a spec
@@ -228,7 +229,11 @@ def _check(spec: AuditSpec, file: Path) -> None:
     for method in spec.methods:
         kind = METHODS[method.method]
         try:
-            if issubclass(kind, Learns) and method.model is None:
+            if issubclass(kind, WorksUnfitted) and method.model is None:
+                unfitted = kind.unfitted(method.preset, method.settings)
+            else:
+                unfitted = None
+            if issubclass(kind, Learns) and method.model is None and unfitted is None:
                 wrong.append(f"method {method.name}: {method.method} must learn before it protects; give its `model`")
             elif not issubclass(kind, Learns):
                 kind.configured(method.preset, method.settings)

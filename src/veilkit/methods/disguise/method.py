@@ -15,7 +15,7 @@ from veilkit.checkpoint import load_checkpoint, save_checkpoint, understood
 from veilkit.configs import as_dict, check_range, digest, from_json, read_facts, with_settings
 from veilkit.errors import ConfigError
 from veilkit.experts import Embedder
-from veilkit.experts.alignment import WIDE, warp
+from veilkit.experts.alignment import warp
 from veilkit.experts.base import Detector
 from veilkit.experts.faces import load_identity, load_utility
 from veilkit.methods.disguise.critics import CriticsConfig
@@ -23,19 +23,27 @@ from veilkit.methods.disguise.identity import IdentityEncoder, OwnIdentity, clus
 from veilkit.methods.disguise.identity_channel import Channel, ChannelKind, check_channel, make_channel
 from veilkit.methods.disguise.identity_transforms import Ensemble, TransformConfig
 from veilkit.methods.disguise.model import DisguiseModel
+from veilkit.methods.disguise.photoreal import (
+    NOBODY,
+    SWAPPED,
+    PhotorealDisguise,
+    PhotorealDisguiseConfig,
+    is_photoreal,
+    settings_of,
+)
 from veilkit.methods.disguise.swapper import SwapperConfig
 from veilkit.methods.disguise.training.config import DisguiseTrainingConfig
+from veilkit.methods.faces.aligning import wide_alignment
 from veilkit.methods.faces.method import Changed, FaceMethod, FoundFace, digest_text, found_faces
 from veilkit.methods.faces.pasting import colour_matched, feather, paste
 from veilkit.rng import Randomness
+from veilkit.synthetic.photoreal.weights import PACKAGE, TERMS
 from veilkit.types import Guarantee, Level, Split
 
 if TYPE_CHECKING:
     from veilkit.methods.disguise.training.train import TrainedDisguise
 
-SWAPPED, TOO_SMALL, NOT_ALIGNED = "swapped", "a face too small to be swapped", "a face that did not align"
 NOT_DRAWN = "a face for which the model drew nothing"
-NOBODY = "nobody is known in it, so that consistent does nothing: its faces have identities of this picture alone"
 _NOTHING = 1e-4  # the standard deviation of values in [0, 1] below which a drawn face is one colour
 _STILL = 0.25  # of the way from strangers to the very same face, from which on a face counts as recognised
 # What can still be set once the networks are trained.
@@ -112,8 +120,9 @@ class Disguise(FaceMethod[DisguiseConfig]):
     name = "disguise"
     summary = "every face swapped for a synthetic identity that keeps pose, expression and gaze"
     default = SMALL
-    presets = {"paper": PAPER, "small": SMALL}  # noqa: RUF012
+    presets = {"paper": PAPER, "small": SMALL, "photoreal": PhotorealDisguise.default}  # noqa: RUF012
     random = True
+    terms = f"The faces are drawn with weights of the package {PACKAGE} ({TERMS})."
 
     def __init__(
         self,
@@ -131,6 +140,25 @@ class Disguise(FaceMethod[DisguiseConfig]):
         self._identity, self._utility = tuple(identity), tuple(utility)
         self._encoder: IdentityEncoder | None = None
         self._trained: TrainedDisguise | None = None
+
+    @classmethod
+    def configured(cls, preset: str | None = None, settings: Mapping[str, object] | None = None) -> Self:
+        """Disguise with a swapper that is still to be trained."""
+        if isinstance(cls.default if preset is None else cls.preset_table()[preset], PhotorealDisguiseConfig):
+            raise ConfigError(f"the preset {preset} has nothing to learn: protect with it as it is, without a model")
+        return super().configured(preset, settings)
+
+    @classmethod
+    def unfitted(
+        cls, preset: str | None, settings: Mapping[str, object] | None, released: Mapping[str, Any] | None = None
+    ) -> PhotorealDisguise | None:
+        """Disguise with photoreal faces, which learns nothing; None where preset or release need a model.
+
+        released: the public configuration of a release, which then takes the place of settings.
+        """
+        if released is not None:
+            return PhotorealDisguise.installed(None, settings_of(released)) if is_photoreal(released) else None
+        return PhotorealDisguise.installed(None, settings) if preset in (None, "photoreal") else None
 
     @property
     def model(self) -> DisguiseModel:
@@ -289,7 +317,10 @@ class Disguise(FaceMethod[DisguiseConfig]):
 
     def reconfigured(self, preset: str | None = None, settings: Mapping[str, object] | None = None) -> Self:
         """The same networks under other settings; how they were trained cannot change any more."""
-        config = with_settings(self.config if preset is None else self.preset_table()[preset], settings or {})
+        start: Any = self.config if preset is None else self.preset_table()[preset]
+        if isinstance(start, PhotorealDisguiseConfig):
+            raise ConfigError(f"the preset {preset} draws its faces itself: leave the model out")
+        config = with_settings(start, settings or {})
         later = {name: getattr(config, name) for name in _LATER}
         noise = replace(self.config.transform, noise=config.transform.noise)
         if replace(self.config, **later, transform=noise) != config:
@@ -363,17 +394,8 @@ class Disguise(FaceMethod[DisguiseConfig]):
 
     def _alignment(self, face: FoundFace) -> Tensor | str:
         """The matrix (2, 3) from the picture to the crop, or why there is none."""
-        if face.side < self.config.least_side:
-            return TOO_SMALL
-        size = self.config.swapper.size
-        if face.points is None:
-            return NOT_ALIGNED
-        template, points = WIDE[face.order], face.points[None]
-        matrix = template.matrix(points, size)[0]
-        fits = bool(matrix.isfinite().all()) and float(matrix[0, :2].abs().sum()) > 1e-6
-        if not fits or float(template.misfit(points)) > self.config.most_misfit:
-            return NOT_ALIGNED
-        return matrix
+        config = self.config
+        return wide_alignment(face, config.swapper.size, least_side=config.least_side, most_misfit=config.most_misfit)
 
     def _crop(self, picture: Tensor, matrix: Tensor) -> Tensor:
         size = self.config.swapper.size

@@ -12,8 +12,10 @@ from torch import Tensor
 from veilkit.configs import check_range
 from veilkit.experts.finders import FaceSettings
 from veilkit.methods.controls import Blur, BlurConfig
+from veilkit.methods.faces.aligning import NOT_ALIGNED
 from veilkit.methods.faces.method import Changed, FaceMethod, FoundFace
 from veilkit.methods.faces.pasting import feather, paste
+from veilkit.methods.faces.photoreal import PhotorealConfig, Strangers
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch
 
@@ -63,17 +65,55 @@ class FaceReplaceConfig(FaceSettings):
     """Nothing more can be set: faces are drawn at random, whoever was there."""
 
 
-class FaceReplace(FaceMethod[FaceReplaceConfig]):
-    """A generated face of nobody, of any pose and expression, over every face that is found."""
+# Whoever comes first, with pose and expression of the face that was there: nobody compares them.
+FIRST_STRANGER = PhotorealConfig(candidates=1, keep=("none",))
+
+
+@dataclass(frozen=True, slots=True)
+class PhotorealReplaceConfig(FaceSettings):
+    """face: how the generator of photoreal faces draws one of nobody, and how it is laid in."""
+
+    face: PhotorealConfig = FIRST_STRANGER
+
+
+class FaceReplace(FaceMethod[FaceReplaceConfig | PhotorealReplaceConfig]):
+    """A generated face of nobody over every face that is found.
+
+    The preset `photoreal` takes an installed generator's, with pose, expression and light of the face that was there;
+    the others take veilkit's own, of any pose and expression.
+    """
 
     name = "facereplace"
-    summary = "a generated face of nobody, unrelated in pose and expression, over every face found"
+    summary = "a generated face of nobody over every face found; preset photoreal: of the same pose and expression"
     default = FaceReplaceConfig()
-    presets = {"people": FaceReplaceConfig(finder="head"), "crops": FaceReplaceConfig(finder="whole")}  # noqa: RUF012
+    presets = {  # noqa: RUF012
+        "people": FaceReplaceConfig(finder="head"),
+        "crops": FaceReplaceConfig(finder="whole"),
+        "photoreal": PhotorealReplaceConfig(),
+    }
     random = True
 
+    def check(self) -> None:
+        """Load the finders, and the generator where one is needed."""
+        super().check()
+        if isinstance(self.config, PhotorealReplaceConfig):
+            self._strangers(self.config).load()
+
+    def _strangers(self, config: PhotorealReplaceConfig) -> Strangers:
+        if self._drawing is None or self._drawing.config != config.face:
+            self._drawing = Strangers(config.face)
+        return self._drawing
+
+    _drawing: Strangers | None = None
+
     def change(self, picture: Tensor, face: FoundFace, item: str, *, rng: Randomness) -> Changed:
-        """Draw somebody and lay the face, as large as the box, over it."""
+        """Draw somebody and lay the face over the one that is there."""
+        if isinstance(self.config, PhotorealReplaceConfig):
+            strangers = self._strangers(self.config)
+            points = strangers.landmarks(picture, face)
+            if points is None:
+                return Changed(None, NOT_ALIGNED)
+            return Changed(strangers.replaced(picture, points, rng.child("face", item, face.number)), "replaced")
         made, box = drawn_face(rng.child("face", item, face.number))
         left, top, right, bottom = face.box
         # Same middle, no narrower in either direction, and large enough that the feathered edge lies outside.

@@ -1,0 +1,257 @@
+"""A drawn face laid into a photograph as if it had been there: outline, colours, light, sharpness, grain, seam.
+
+Pictures are float32 HWC in [0, 1], points (P, 2) as x, y in pixels of the picture, landmarks the 68 of iBUG.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from veilkit.configs import check_range
+
+Picture: TypeAlias = NDArray[np.float32]
+Points: TypeAlias = NDArray[np.float64]
+
+_JAW, _BROWS, _LEFT_EYE, _RIGHT_EYE, _MOUTH = range(17), range(17, 27), range(36, 42), range(42, 48), range(48, 60)
+_PROXY = 96  # pixels a side of the small pictures in which what varies slowly is worked out
+_LEVELS = 5
+_SHARPNESS = (0.0, 0.5, 0.7, 0.9, 1.2, 1.6, 2.1, 2.8, 3.7, 5.0)  # standard deviations of the blurs that are tried
+
+
+@dataclass(frozen=True, slots=True)
+class BlendConfig:
+    """How a drawn face is laid into a photograph. Lengths are shares of the distance between the eyes' outer corners.
+
+    brows: how far above the brows the new face begins. margin: how far inside of the jaw's line it ends. soft: width
+    of the seam. tone: share of the way from the drawn face's colours to the photograph's. light: cells, along a side
+    of the face, in which light and shade are taken over from the photograph; 0 takes none over. seam: the most, in
+    [0, 1], by which what lies at the seam changes the colours inside.
+    """
+
+    brows: float = 0.12
+    margin: float = 0.02
+    soft: float = 0.12
+    tone: float = 1.0
+    light: int = 3
+    seam: float = 0.12
+
+    def __post_init__(self) -> None:
+        for name, most in (("brows", 1.0), ("margin", 0.3), ("soft", 0.5), ("tone", 1.0), ("seam", 1.0)):
+            check_range(name, getattr(self, name), 0.0, most)
+        check_range("light", self.light, 0, 16)
+
+
+def outline(points: Points, config: BlendConfig) -> Points:
+    """The convex polygon around a face that is replaced: jaw, and somewhat above the brows."""
+    eyes = _between(points)
+    up = points[list(_LEFT_EYE) + list(_RIGHT_EYE)].mean(0) - points[8]
+    up = up / max(1e-6, float(np.hypot(*up)))
+    jaw, middle = points[list(_JAW)], points[27:36].mean(0)
+    inwards = middle - jaw
+    inwards = inwards / np.maximum(1e-6, np.linalg.norm(inwards, axis=1, keepdims=True))
+    jaw = jaw + config.margin * eyes * inwards
+    return np.concatenate([jaw, points[list(_BROWS)] + config.brows * eyes * up])
+
+
+def blended(
+    photo: Picture,
+    points: Points,
+    face: Picture,
+    face_points: Points,
+    config: BlendConfig,
+    grain: np.random.Generator,
+) -> Picture:
+    """`photo` (H, W, 3) with the face of `face` (S, S, 3) in place of the one at `points`.
+
+    The drawn face is turned, scaled and shifted by the similarity that takes its landmarks nearest to the photo's,
+    and nothing more: its own features stay its own. What lies outside of the outline keeps its values to the bit.
+    """
+    rows, columns = _around(photo, outline(points, config), config.soft * _between(points))
+    part = photo[rows, columns]
+    if min(part.shape[:2]) < 4:
+        return photo
+    points = points - (columns.start, rows.start)
+    matrix = nearest_similarity(face_points, points)
+    made = _laid(face, matrix, part.shape[:2])
+    made_points = face_points @ matrix[:, :2].T + matrix[:, 2]
+    mask = _mask(points, made_points, part.shape[:2], config)
+    if float(mask.max()) < 0.5:
+        return photo
+    skin = _skin(made_points, points, mask)
+    made = _toned(made, part, skin, config.tone)
+    if config.light:
+        made = _lit(made, part, skin, config.light)
+    made = made + _membrane(part - made, mask, config.seam)
+    made = _as_sharp(made, part, skin, grain)
+    result = photo.copy()
+    mixed = np.clip(part + mask[..., None] * (made - part), 0, 1)
+    result[rows, columns] = np.where(mask[..., None] > 0, mixed, part)
+    return result
+
+
+def nearest_similarity(points: Points, places: Points) -> Points:
+    """(2, 3): the turn, scale and shift that takes points nearest to places, least squares; the jaw weighs less."""
+    weights = np.ones(len(points))
+    weights[list(_JAW)] = 0.3
+    weights /= weights.sum()
+    p, q = (a[:, 0] + 1j * a[:, 1] for a in (points, places))
+    p0, q0 = (weights * p).sum(), (weights * q).sum()
+    a = (weights * (p - p0).conj() * (q - q0)).sum() / max(1e-9, float((weights * abs(p - p0) ** 2).sum()))
+    shift = q0 - a * p0
+    return np.array([[a.real, -a.imag, shift.real], [a.imag, a.real, shift.imag]])
+
+
+def skin_lightness(picture: Picture, points: Points) -> float:
+    """CIELAB's L of nose and cheeks, the median."""
+    lightness = cv2.cvtColor(np.clip(picture, 0, 1), cv2.COLOR_RGB2LAB)[..., 0]
+    cheeks = [(points[1:4] + points[31]) / 2, (points[13:16] + points[35]) / 2]
+    places = np.round(np.concatenate([points[27:31], *cheeks])).astype(int)
+    near = max(1, round(0.03 * _between(points)))
+    height, width = lightness.shape
+    values = [
+        lightness[max(0, y - near) : y + near + 1, max(0, x - near) : x + near + 1].ravel()
+        for x, y in places
+        if 0 <= x < width and 0 <= y < height
+    ]
+    return float(np.median(np.concatenate(values))) if values else 65.0
+
+
+def _between(points: Points) -> float:
+    return float(np.hypot(*(points[45] - points[36])))
+
+
+def _around(photo: Picture, polygon: Points, more: float) -> tuple[slice, slice]:
+    height, width = photo.shape[:2]
+    left, top = np.floor(polygon.min(0) - more).astype(int).tolist()
+    right, bottom = np.ceil(polygon.max(0) + more).astype(int).tolist()
+    rows = slice(min(max(0, top), height), max(0, min(height, bottom + 1)))
+    columns = slice(min(max(0, left), width), max(0, min(width, right + 1)))
+    return slice(rows.start, max(rows.start, rows.stop)), slice(columns.start, max(columns.start, columns.stop))
+
+
+def _laid(face: Picture, matrix: Points, shape: tuple[int, ...]) -> Picture:
+    scale = math.sqrt(abs(float(np.linalg.det(matrix[:, :2]))))
+    if scale < 0.8:  # or lines of it would be skipped
+        face = np.asarray(cv2.GaussianBlur(face, (0, 0), 0.45 / max(scale, 1e-3)), np.float32)
+    flags = cv2.INTER_CUBIC if scale > 1 else cv2.INTER_LINEAR
+    laid = cv2.warpAffine(face, matrix, (shape[1], shape[0]), flags=flags, borderMode=cv2.BORDER_REPLICATE)
+    return np.asarray(np.clip(laid, 0, 1), np.float32)
+
+
+def _filled(polygon: Points, shape: tuple[int, ...]) -> NDArray[np.uint8]:
+    filled = np.zeros(shape, np.uint8)
+    hull = cv2.convexHull(np.round(polygon * 16).astype(np.int32).reshape(-1, 1, 2))
+    cv2.fillConvexPoly(filled, hull, 1, shift=4)
+    return filled
+
+
+def _mask(points: Points, made_points: Points, shape: tuple[int, ...], config: BlendConfig) -> Picture:
+    """(H, W) in [0, 1]: the photo's outline, less what the drawn face does not cover, soft inwards from its edge."""
+    solid = _filled(outline(points, config), shape) & _filled(outline(made_points, config), shape)
+    solid |= _filled(points[17:], shape)  # eyes, nose and mouth go in any case
+    framed = cv2.copyMakeBorder(solid, 1, 1, 1, 1, cv2.BORDER_CONSTANT, value=1)  # a face cut by the picture's edge
+    inside = cv2.distanceTransform(framed, cv2.DIST_L2, 5)[1:-1, 1:-1]
+    ramp = np.clip(inside / max(1.0, config.soft * _between(points)), 0, 1)
+    return np.asarray(ramp * ramp * (3 - 2 * ramp) * solid, np.float32)
+
+
+def _skin(made_points: Points, points: Points, mask: Picture) -> Picture:
+    """Where, in all likelihood, both show skin: inside of the mask, without eyes, brows and mouth."""
+    skin = (mask > 0.5).astype(np.uint8)
+    for shown in (points, made_points):
+        wider = max(1, round(0.06 * _between(shown)))
+        features = np.zeros_like(skin)
+        for part in (_LEFT_EYE, _RIGHT_EYE, _MOUTH, range(17, 22), range(22, 27)):
+            features |= _filled(shown[list(part)], skin.shape)
+        grown = cv2.dilate(features, np.ones((2 * wider + 1, 2 * wider + 1), np.uint8))
+        skin[grown > 0] = 0
+    return np.asarray(skin if skin.sum() > 16 else mask > 0.25, np.float32)
+
+
+def _toned(made: Picture, photo: Picture, skin: Picture, share: float) -> Picture:
+    """Skin of the same mean and spread in CIELAB."""
+    ours, theirs = (
+        np.asarray(cv2.cvtColor(np.clip(image, 0, 1), cv2.COLOR_RGB2LAB), np.float32) for image in (made, photo)
+    )
+    chosen = skin > 0
+    mean, spread = _robust(ours[chosen])
+    goal, width = _robust(theirs[chosen])
+    factor = np.clip(width / np.maximum(spread, 0.5), (0.6, 0.6, 0.6), (1.2, 1.1, 1.1))
+    changed = (ours - mean) * (1 + share * (factor - 1)) + mean + share * (goal - mean)
+    return np.asarray(cv2.cvtColor(changed.astype(np.float32), cv2.COLOR_LAB2RGB), np.float32)
+
+
+def _robust(values: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    middle = np.median(values, 0)
+    return middle, 1.4826 * np.median(abs(values - middle), 0)
+
+
+def _lit(made: Picture, photo: Picture, skin: Picture, cells: int) -> Picture:
+    """Light and shade of the photo, as far as they vary over a share 1 / cells of the face."""
+    height, width = skin.shape
+    size = (_PROXY, _PROXY)
+    weight = cv2.resize(skin, size, interpolation=cv2.INTER_AREA)
+    blur = _PROXY / (2.0 * cells)
+
+    def smooth(image: Picture) -> Picture:
+        grey = cv2.resize(image.mean(2), size, interpolation=cv2.INTER_AREA)
+        total = cv2.GaussianBlur(weight, (0, 0), blur) + 1e-3
+        return np.asarray((cv2.GaussianBlur(grey * weight, (0, 0), blur) + 1e-3 * 0.5) / total, np.float32)
+
+    ratio = np.clip(smooth(photo) / np.maximum(smooth(made), 0.02), 0.6, 1.6)
+    return np.asarray(
+        made * cv2.resize(ratio, (width, height), interpolation=cv2.INTER_LINEAR)[..., None], np.float32
+    )
+
+
+def _membrane(apart: Picture, mask: Picture, most: float) -> Picture:
+    """What is added so that the seam vanishes: the difference along it, carried inwards ever more smoothly.
+
+    It is Poisson blending (Perez et al. 2003) with the difference as a harmonic function, approximated by pyramids as
+    of Farbman et al. 2011, and limited, so that hair or a shadow across the seam does not stain the face.
+    """
+    if most == 0:
+        return np.zeros_like(apart)
+    height, width = mask.shape
+    size = (_PROXY, _PROXY)
+    seam = ((mask > 0.02) & (mask < 0.6)).astype(np.float32)
+    weight = cv2.resize(seam, size, interpolation=cv2.INTER_AREA)
+    values = cv2.resize(np.clip(apart, -2 * most, 2 * most) * seam[..., None], size, interpolation=cv2.INTER_AREA)
+    levels: list[tuple[Any, Any]] = [(values, weight)]
+    for _ in range(_LEVELS):
+        levels.append((cv2.pyrDown(levels[-1][0]), cv2.pyrDown(levels[-1][1])))
+    filled = levels[-1][0] / np.maximum(levels[-1][1], 1e-4)[..., None]
+    for value, sure in reversed(levels[:-1]):
+        up = cv2.pyrUp(filled, dstsize=(value.shape[1], value.shape[0]))
+        share = np.clip(sure * 8, 0, 1)[..., None]
+        filled = share * value / np.maximum(sure, 1e-4)[..., None] + (1 - share) * up
+    filled = cv2.GaussianBlur(filled, (0, 0), 2.0)
+    return np.asarray(np.clip(cv2.resize(filled, (width, height)), -most, most), np.float32)
+
+
+def _detail(grey: Picture, skin: NDArray[np.bool_]) -> float:
+    """How much a picture varies from pixel to pixel: median of what a small blur takes away."""
+    return float(np.median(abs(grey - cv2.GaussianBlur(grey, (0, 0), 1.0))[skin])) + 1e-6
+
+
+def _as_sharp(made: Picture, photo: Picture, skin: Picture, grain: np.random.Generator) -> Picture:
+    """As soft as the photo by a blur; where the photo has more fine detail, its grain as noise of that strength."""
+    chosen = cv2.erode(skin, np.ones((3, 3), np.uint8)) > 0
+    if chosen.sum() < 64:
+        return made
+    wanted, grey = _detail(photo.mean(2), chosen), made.mean(2)
+    found = _detail(grey, chosen)
+    if found > wanted:
+        tried = [sigma for sigma in _SHARPNESS if sigma]
+        blurs = ((sigma, _detail(cv2.GaussianBlur(grey, (0, 0), sigma), chosen)) for sigma in tried)
+        sigma = next((sigma for sigma, left in blurs if left <= 1.05 * wanted), tried[-1])
+        return np.asarray(cv2.GaussianBlur(made, (0, 0), sigma), np.float32)
+    missing = math.sqrt(max(0.0, wanted**2 - found**2)) / 0.5  # a blur of 1 takes three quarters of white noise
+    noise = grain.standard_normal(made.shape[:2], dtype=np.float32)
+    return np.asarray(made + min(missing, 0.05) * noise[..., None], np.float32)
