@@ -14,7 +14,7 @@ from pictures import picture, write_folder
 from tests.cli.test_commands import veilkit
 from tests.conftest import tree
 from veilkit.errors import DataError, UsageError
-from veilkit.media.boxes import DrawnBox, write_csv
+from veilkit.media.boxes import DrawnBox, read_boxes, write_csv
 from veilkit.pipeline.check import check_source, dry_run, preview
 from veilkit.pipeline.options import ProtectOptions
 from veilkit.pipeline.protect import protect
@@ -164,3 +164,53 @@ def test_a_page_shows_what_a_browser_could_not(tmp_path: Path) -> None:
         with Image.open(file) as copy:
             assert copy.size == (48, 64)
     assert "2 frames or pages" in str(scan["notes"])
+
+
+@pytest.mark.parametrize("form", ["boxes.csv", "boxes.json", "boxes"])
+def test_boxes_come_out_as_they_go_in(source: Path, tmp_path: Path, form: str) -> None:
+    protect(source, tmp_path / "release", "faceblur", preset="crops", names="kept")
+    done = veilkit("ledger", "boxes", tmp_path / "release", tmp_path / form)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("6 boxes of 6 pictures")
+    assert (tmp_path / form).stat().st_mode & 0o077 == 0
+    drawn = read_boxes(tmp_path / form)
+    assert {len(each) for each in drawn.values()} == {1}
+    (box,) = drawn["person000/000000" + (".jpg" if "." in form else "")]
+    assert (box.corners(96, 96), box.action) == ((0, 0, 96, 96), "protect")
+    before = tree(tmp_path / "release")
+    again = protect(source, tmp_path / "release", "faceblur", preset="crops", names="kept", boxes=tmp_path / form)
+    assert again.protected == 6
+    assert {path: data for path, data in tree(tmp_path / "release").items() if path.endswith(".png")} == {
+        path: data for path, data in before.items() if path.endswith(".png")
+    }
+    assert veilkit("ledger", "boxes", tmp_path / "release", tmp_path / form).returncode == 2
+    plain = protect(source, tmp_path / "plain", "mask").destination
+    assert "did not look for faces" in veilkit("ledger", "boxes", plain, tmp_path / "none.csv").stderr
+
+
+def test_a_folder_of_everything_ends_with_a_reason_for_each_file(tmp_path: Path) -> None:
+    pytest.importorskip("pillow_heif").from_pillow(Image.fromarray(picture(0, 32, 32))).save(tmp_path / "a.heic")
+    source = tmp_path / "source"
+    write_folder(source, 2, people=1, height=32, width=32)
+    (tmp_path / "a.heic").rename(source / "a.heic")
+    frames = [Image.fromarray(picture(index, 32, 32)) for index in range(3)]
+    frames[0].save(source / "b.gif", save_all=True, append_images=frames[1:])
+    frames[0].save(source / "c.tif", save_all=True, append_images=frames[1:])
+    frames[0].save(source / "d.pdf")
+    (source / "e.mp4").write_bytes(b"\0\0\0\x18ftypisom" + bytes(40))
+    (source / "f.jpg").write_bytes((source / "person000" / "000000.jpg").read_bytes()[:400])
+    (source / "g.nef").write_bytes(b"raw")
+    (source / "h.txt").write_text("words")
+    done = veilkit("protect", source, tmp_path / "release", "--method", "pixelate", "--workers", 1)
+    assert done.returncode == 3
+    assert done.stdout.startswith("5 pictures protected")
+    assert "1 other files passed over" in done.stdout
+    with next((tmp_path / "release.private").glob("*.refused.csv")).open(newline="") as lines:
+        reasons = {row["source"]: row["reason"] for row in csv.DictReader(lines)}
+    assert set(reasons) == {"d.pdf", "e.mp4", "f.jpg", "g.nef"}
+    for path, step in (("d.pdf", "take its pictures out"), ("g.nef", "develop it"), ("f.jpg", "damaged")):
+        assert step in reasons[path]
+    assert "video" in reasons["e.mp4"]
+    refused = sum(int(line.split()[0]) for line in done.stderr.splitlines() if line.startswith("   "))
+    assert refused == 4
+    assert veilkit("protect", source, source / "inside", "--method", "pixelate").returncode == 2

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from pictures import write_folder
-from tests.cli.test_commands import veilkit
+from tests.cli.test_commands import COMMAND, veilkit
 from tests.conftest import tree
 from veilkit.errors import DestinationError, UsageError, VeilkitError
 from veilkit.pipeline import withdrawal
@@ -163,3 +164,26 @@ def test_a_name_that_is_a_formula_is_none_to_a_spreadsheet(tmp_path: Path) -> No
     protect(tmp_path / "source", tmp_path / "release", "mask")
     assert veilkit("ledger", "export", tmp_path / "release", tmp_path / "out.csv", "--names").returncode == 0
     assert ",'=HYPERLINK(1).jpg," in (tmp_path / "out.csv").read_text()
+
+
+def test_kill_9_in_the_midst_leaves_nothing_half_done(tmp_path: Path) -> None:
+    write_folder(tmp_path / "source", 300, people=2, height=16, width=16)
+    release = protect(tmp_path / "source", tmp_path / "release", "mask", labels="folder").destination
+    private, killed = tmp_path / "release.private", 0
+    for person in ("person000/*", "person001/0000[0-4]*"):
+        process = subprocess.Popen([*COMMAND, "withdraw", str(release), "--only", person])
+        while process.poll() is None:
+            if any(private.glob("*.withdrawal.json")):
+                process.kill()
+                process.wait()
+        killed += process.returncode == -signal.SIGKILL
+        if any(private.glob("*.withdrawal.json")):
+            assert read_manifest(release) is None
+            assert veilkit("withdraw", release).returncode == 0
+        manifest = read_manifest(release)
+        assert manifest is not None
+        listed = listed_pictures(release, manifest)
+        assert set(tree(release)) == {*listed, "SHA256SUMS", "manifest.json"}
+        assert person.partition("*")[0].encode() not in private_bytes(release)
+    assert killed
+    assert len(listed) == 125

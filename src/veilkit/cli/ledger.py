@@ -14,7 +14,9 @@ import typer
 if TYPE_CHECKING:
     from veilkit.pipeline.ledger_queries import Row
 
-app = typer.Typer(help="What the private ledger of a release knows: show, export, lookup.", no_args_is_help=True)
+app = typer.Typer(
+    help="What the private ledger of a release knows: show, lookup, export, boxes.", no_args_is_help=True
+)
 
 Release = Annotated[Path, typer.Argument(metavar="RELEASE", help="The release, as `veilkit protect` wrote it.")]
 KeyFile = Annotated[Path | None, typer.Option("--key", help="The release's key.", show_default="RELEASE.private/key")]
@@ -23,6 +25,9 @@ Names = Annotated[bool, typer.Option("--names", help="Also the originals' paths 
 Which = Annotated[
     list[str], typer.Argument(metavar="NAME", help="A name in the release, of an original, or a pattern.")
 ]
+Boxes = Annotated[
+    Path, typer.Argument(metavar="OUT", help="A .csv file, a .json file for COCO, or else a new folder for YOLO.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -30,7 +35,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 def show(release: Release, key: KeyFile = None, as_json: AsJson = False) -> None:
     """Count what a release holds; no name of an original is printed."""
     rows, _ = _rows(release, key)
-    faces = sum((Counter(row.counts) for row in rows), Counter[str]())
+    faces = sum((Counter(row.report.get("counts", {})) for row in rows), Counter[str]())
     people = {row.person for row in rows} - {None}
     if as_json:
         typer.echo(json.dumps({"pictures": len(rows), "people": len(people), "faces": faces}, indent=2))
@@ -74,6 +79,37 @@ def lookup(release: Release, which: Which, key: KeyFile = None, as_json: AsJson 
         return
     for name in found:
         typer.echo(f"{name}  {originals[name]}")
+
+
+@app.command()
+def boxes(release: Release, out: Boxes, key: KeyFile = None) -> None:
+    """Write the boxes that a method on faces found or was given, as `protect --boxes` takes them.
+
+    They go by the originals' paths: keep the file as private as the key.
+    """
+    from veilkit.errors import DestinationError, UsageError
+    from veilkit.media.boxes import write_coco, write_csv, write_yolo
+
+    rows, _ = _rows(release, key)
+    found = {row.original: row.boxes for row in rows if row.boxes and "size" in row.report}
+    sizes = {row.original: tuple(row.report["size"]) for row in rows if row.original in found}
+    if not found:
+        raise UsageError("this release has no boxes: its method did not look for faces")
+    if out.exists():
+        raise DestinationError(f"{out} is already there: choose another name")
+    old = os.umask(0o077)
+    try:
+        if out.suffix.lower() == ".csv":
+            write_csv(out, found)
+        elif out.suffix.lower() == ".json":
+            write_coco(out, found, sizes.__getitem__)
+        else:
+            write_yolo(out, found, sizes.__getitem__)
+    except OSError as error:
+        raise DestinationError(f"{out} cannot be written: {error.strerror}") from None
+    finally:
+        os.umask(old)
+    typer.echo(f"{sum(map(len, found.values()))} boxes of {len(found)} pictures in {out}; it names originals")
 
 
 def _rows(release: Path, key: Path | None) -> tuple[list[Row], Path]:

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from fnmatch import translate
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from veilkit.errors import UsageError
+from veilkit.media.boxes import DrawnBox
 
 
 def selected(
@@ -69,7 +71,18 @@ class Row:
     original: str
     person: str | None
     original_sha256: str | None
-    counts: Mapping[str, int]
+    report: Mapping[str, Any]
+
+    @property
+    def boxes(self) -> tuple[DrawnBox, ...]:
+        """The regions of the original that were found or drawn, each with what is to happen there."""
+        return tuple(
+            DrawnBox(left, top, right - left, bottom - top, face.get("asked") or "protect")
+            for face in self.report.get("faces", ())
+            if not face.get("frame")
+            for left, top, right, bottom in [face["box"]]
+            if right > left and bottom > top
+        )
 
 
 def ledger_rows(private: Path, pictures: Mapping[str, str]) -> list[Row] | None:
@@ -93,8 +106,7 @@ def _rows(ledger: sqlite3.Connection, pictures: Mapping[str, str]) -> Iterator[R
             picture = os.fsdecode(output)
             if picture in pictures and pictures[picture] == digest:
                 who = os.fsdecode(person) if isinstance(person, bytes) else None
-                counts = json.loads(report).get("counts", {}) if report else {}
-                yield Row(picture, os.fsdecode(source), who, original_sha256, counts)
+                yield Row(picture, os.fsdecode(source), who, original_sha256, json.loads(report or "{}"))
 
 
 _QUERY = "SELECT source_sha256 FROM pictures WHERE output = ? AND output_sha256 = ? AND source_sha256 IS NOT NULL"
