@@ -16,7 +16,7 @@ from typing import Any
 
 from audit_mutants import SEED, blurred, changed, people, some
 from claims import record
-from process import run, run_and_kill
+from process import completed, differing, run_and_kill
 
 KILLS, LEARN = 10, 30
 ATTACKS = ("stock_recogniser", "linkage", "own_original", "mean_image", "unmix", "recovery", "silhouette")
@@ -58,9 +58,7 @@ def measure(
     rng = random.Random(seed)
     options = ["--expert", "histogram", "--judge", "histogram", "--learn", str(learn), "--workers", str(workers)]
     options += [word for name in attacks for word in ("--attack", name)]
-    whole = run("audit", originals, release, "--out", work / "unbroken", *options)
-    if whole.code:
-        raise SystemExit(f"the unbroken audit failed:\n{whole.output}")
+    whole = completed("audit", originals, release, "--out", work / "unbroken", *options)
     total, rounds = len(_cells(work / "unbroken")), [work / "broken0"]
     happened = []
     for number in range(kills):
@@ -80,14 +78,12 @@ def measure(
             alone=number % 4 < 2, rng=rng,
         )  # fmt: skip
         happened.append((seconds, len(_cells(broken))))
-    first, differing = scores_of(work / "unbroken" / "audit.json"), []
+    first, wrong = scores_of(work / "unbroken" / "audit.json"), []
     for broken in rounds:
-        last = run("audit", originals, release, "--out", broken, *options)
-        if last.code:
-            raise SystemExit(f"the last audit failed:\n{last.output}")
+        completed("audit", originals, release, "--out", broken, *options)
         second = scores_of(broken / "audit.json")
-        differing += [name for name in sorted(first.keys() | second.keys()) if first.get(name) != second.get(name)]
-    return Report(tuple(happened), total, len(first), tuple(differing))
+        wrong += differing(first, second)
+    return Report(tuple(happened), total, len(first), tuple(wrong))
 
 
 def _later(condition: Callable[[], bool], delay: float) -> Callable[[], bool]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from claims import record
 from pictures import write_folder
-from process import run, run_and_kill
+from process import completed, contents, differing, run_and_kill
 
 SEED, KILLS, COUNT = 0, 30, 500
 METHOD, HEIGHT, WIDTH = "noise", 256, 128
@@ -29,24 +29,13 @@ class Report:
     differing: tuple[str, ...]
 
 
-def contents(release: Path) -> dict[str, bytes]:
-    """Every file that a reader of the release sees."""
-    return {
-        str(file.relative_to(release)): file.read_bytes()
-        for file in release.rglob("*")
-        if file.is_file() and ".veilkit" not in file.relative_to(release).parts
-    }
-
-
 def measure(work: Path, *, kills: int, count: int, workers: int = 2, seed: int = SEED) -> Report:
     """Kill a run `kills` times, resume it each time, and compare with an unbroken run under the same key."""
     rng = random.Random(seed)
     source, unbroken, broken = work / "source", work / "unbroken", work / "broken"
     write_folder(source, count, height=HEIGHT, width=WIDTH)
     options = ["--method", METHOD, "--workers", str(workers), "--key", str(work / "private" / "key")]
-    whole = run("protect", source, unbroken, *options)
-    if whole.code:
-        raise SystemExit(f"the unbroken run failed:\n{whole.output}")
+    whole = completed("protect", source, unbroken, *options)
     expected = contents(unbroken)
     happened: list[tuple[float, int]] = []
     partial: set[str] = set()
@@ -62,13 +51,9 @@ def measure(work: Path, *, kills: int, count: int, workers: int = 2, seed: int =
         seen = contents(broken) if broken.exists() else {}
         happened.append((seconds, len(seen)))
         partial |= {name for name, data in seen.items() if expected.get(name) != data}
-    last = run("protect", source, broken, *options)
-    if last.code:
-        raise SystemExit(f"the last run failed:\n{last.output}")
-    ended = contents(broken)
-    differing = sorted(name for name in expected.keys() | ended.keys() if expected.get(name) != ended.get(name))
+    completed("protect", source, broken, *options)
     scratch = [str(file.relative_to(broken)) for file in broken.rglob("*") if ".veilkit" in file.parts]
-    return Report(tuple(happened), tuple(sorted(partial)), (*differing, *scratch))
+    return Report(tuple(happened), tuple(sorted(partial)), (*differing(expected, contents(broken)), *scratch))
 
 
 def _pictures(release: Path) -> list[str]:

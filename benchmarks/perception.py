@@ -18,7 +18,7 @@ import numpy as np
 from PIL import Image
 
 from claims import ROOT, put, record
-from process import run
+from process import completed
 from report_browser import NoBrowserError, chromium, visit
 from veilkit.metrics import clopper_pearson
 from veilkit.perception import make_study, score_study
@@ -40,9 +40,7 @@ CONFIDENCE = 0.999
 def write_folders(work: Path) -> None:
     generate_people(work / "people", workers=1, **PEOPLE)
     for method in METHODS:
-        done = run("protect", work / "people", work / method, "--method", method, "--workers", "0")
-        if done.code:
-            raise SystemExit(f"protect failed:\n{done.output}")
+        completed("protect", work / "people", work / method, "--method", method, "--workers", "0")
 
 
 def page_data(page: Path) -> dict[str, Any]:

@@ -9,10 +9,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 _POLL = 0.02  # seconds between looks at the memory
 _GLANCE = 0.01  # seconds at most between looks at what a run has done, before it is killed
@@ -58,6 +59,28 @@ def run(*arguments: str | Path, watch_memory: bool = False, **environment: str) 
         seconds = time.perf_counter() - begun
         log.seek(0)
         return Finished(code, log.read().decode("utf-8", "replace"), seconds, peak, sum(spent.values()))
+
+
+def completed(*arguments: str | Path, watch_memory: bool = False, **environment: str) -> Finished:
+    """As `run`, for a command that must succeed: a failure ends the benchmark with what it wrote."""
+    ended = run(*arguments, watch_memory=watch_memory, **environment)
+    if ended.code:
+        raise SystemExit(f"veilkit {arguments[0]} ended with {ended.code}:\n{ended.output}")
+    return ended
+
+
+def contents(release: Path) -> dict[str, bytes]:
+    """Every file that a reader of the release sees."""
+    return {
+        str(file.relative_to(release)): file.read_bytes()
+        for file in release.rglob("*")
+        if file.is_file() and ".veilkit" not in file.relative_to(release).parts
+    }
+
+
+def differing(one: Mapping[Any, Any], other: Mapping[Any, Any]) -> list[Any]:
+    """The names, in order, under which two hold different things."""
+    return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
 
 
 def run_and_kill(

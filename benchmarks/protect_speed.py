@@ -17,7 +17,7 @@ from pathlib import Path
 
 from claims import record
 from pictures import write_folder
-from process import run
+from process import completed
 
 COUNT, REPEATS, WORKERS = 2_000, 3, 2
 _BARE = """
@@ -71,9 +71,7 @@ def measure(
     ours, plain, pixelated = [], [], []
     for number in range(repeats):
         release = work / f"release{number}"
-        ended = run("protect", source, release, "--method", "pixelate", "--workers", str(workers))
-        if ended.code:
-            raise SystemExit(f"the run failed:\n{ended.output}")
+        ended = completed("protect", source, release, "--method", "pixelate", "--workers", str(workers))
         ours.append(ended.seconds)
         plain.append(bare(source, work / "bare", workers))
         pixelated.append(bare(release, work / "bare", workers))

@@ -16,8 +16,7 @@ from pathlib import Path
 import torch
 
 from claims import record
-from kill_resume import contents
-from process import run, run_and_kill
+from process import completed, contents, differing, run_and_kill
 from veilkit.datasets.labelled import load_training_part
 from veilkit.methods.fro.method import Fro, FroConfig
 from veilkit.synthetic.people import generate_people
@@ -66,10 +65,7 @@ def measure(work: Path, *, kills: int, steps: int = STEPS, seed: int = SEED) -> 
         seen = contents(work / "broken") if (work / "broken").exists() else {}
         partial |= {name for name, data in seen.items() if expected.get(name) != data}
     _finish(work, "broken", steps, workers=WORKERS[kills % len(WORKERS)])
-    ends = [
-        tuple(sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name)))
-        for found in (contents(work / "broken"), contents(work / "workers"))
-    ]
+    ends = [tuple(differing(expected, contents(work / name))) for name in ("broken", "workers")]
     return Report(tuple(happened), len(expected), tuple(sorted(partial)), *ends)
 
 
@@ -90,9 +86,7 @@ def _command(work: Path, name: str, steps: int, workers: int) -> list[str | Path
 
 
 def _finish(work: Path, name: str, steps: int, workers: int) -> None:
-    ended = run(*_command(work, name, steps, workers))
-    if ended.code:
-        raise SystemExit(f"the run {name} failed:\n{ended.output}")
+    completed(*_command(work, name, steps, workers))
 
 
 def _start_and_kill(

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import random
-import signal
-import subprocess
 import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from claims import record
-from process import command, run
+from process import completed, run_and_kill
 from veilkit.checkpoint import load_checkpoint
 from veilkit.synthetic.people import generate_people
 
@@ -46,18 +43,14 @@ def measure(work: Path, *, runs: int, kills: int, epochs: int = EPOCHS, seed: in
     """Train unbroken, then `runs` times with `kills` kills each, and compare the weights files."""
     rng = random.Random(seed)
     generate_people(work / "people", workers=1, **PEOPLE)
-    whole = run(*_command(work, "unbroken", epochs))
-    if whole.code:
-        raise SystemExit(f"the unbroken training failed:\n{whole.output}")
+    whole = completed(*_command(work, "unbroken", epochs))
     expected = digest(work / "unbroken.safetensors")
     happened, differing = [], []
     for number in range(runs):
         name = f"broken{number}"
         found = [_start_and_kill(work, name, epochs, kills - k, rng, whole.seconds) for k in range(kills)]
         wrong = any(weights not in ("", expected) for _, weights in found)
-        last = run(*_command(work, name, epochs))
-        if last.code:
-            raise SystemExit(f"the training cannot go on after its kills:\n{last.output}")
+        completed(*_command(work, name, epochs))
         happened.append(tuple(killed for killed, _ in found))
         differing.append(wrong or digest(work / f"{name}.safetensors") != expected)
     return Report(tuple(happened), tuple(differing))
@@ -86,19 +79,15 @@ def _start_and_kill(
     early = kills_left % 3 == 2
     wanted = before + rng.randint(1, max(1, 2 * (epochs - before) // (kills_left + 1) - 1))
     latest = rng.uniform(0, 0.5 * whole) if early else 20 * whole
-    child = subprocess.Popen(
-        command(*_command(work, name, epochs)),
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    begun = time.perf_counter()
-    while child.poll() is None and time.perf_counter() - begun < latest:
-        if not early and _saved(work / name) >= wanted:
-            time.sleep(rng.uniform(0, 0.3))
-            break
-        time.sleep(0.01)
-    os.kill(child.pid, signal.SIGKILL)
-    child.wait()
-    killed = Killed(time.perf_counter() - begun, _saved(work / name))
+
+    def due() -> bool:
+        if early or _saved(work / name) < wanted:
+            return False
+        time.sleep(rng.uniform(0, 0.3))
+        return True
+
+    seconds = run_and_kill(*_command(work, name, epochs), until=due, latest=latest, alone=True, rng=rng)
+    killed = Killed(seconds, _saved(work / name))
     if killed.epochs:
         load_checkpoint(work / name / "state.safetensors", "reid-training")  # raises where it is damaged
     return killed, digest(work / f"{name}.safetensors")

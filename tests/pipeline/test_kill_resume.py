@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import kill_resume
+import process
 
 
 def test_a_run_killed_several_times_ends_like_an_unbroken_one(tmp_path: Path) -> None:
@@ -18,4 +19,4 @@ def test_unfinished_files_in_the_scratch_folder_are_not_part_of_a_release(tmp_pa
     (tmp_path / ".veilkit").mkdir()
     (tmp_path / ".veilkit" / "1.part").write_bytes(b"half")
     (tmp_path / "a.png").write_bytes(b"whole")
-    assert kill_resume.contents(tmp_path) == {"a.png": b"whole"}
+    assert process.contents(tmp_path) == {"a.png": b"whole"}
