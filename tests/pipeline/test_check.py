@@ -136,8 +136,9 @@ def test_boxes_that_fit_nothing_are_an_error(source: Path, tmp_path: Path) -> No
     write_csv(tmp_path / "boxes.csv", {"elsewhere.jpg": (DrawnBox(8, 8, 16, 24),)})
     with pytest.raises(DataError, match="1 of 1 pictures with boxes are not below"):
         protect(source, tmp_path / "release", "faceblur", preset="crops", boxes=tmp_path / "boxes.csv")
-    with pytest.raises(UsageError, match="methods on faces"):
-        protect(source, tmp_path / "release", "pixelate", boxes=tmp_path / "boxes.csv")
+    for method in ("pixelate", "ksame"):  # whose pictures are brought to one size, where boxes would be elsewhere
+        with pytest.raises(UsageError, match=f"faces of one picture .* not for {method}"):
+            protect(source, tmp_path / "release", method, boxes=tmp_path / "boxes.csv")
     with pytest.raises(UsageError, match="no example picture"):
         protect(source, tmp_path / "release", "faceblur", spare=[tmp_path / "nobody.jpg"])
 

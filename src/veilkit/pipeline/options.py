@@ -140,13 +140,17 @@ class ProtectOptions(Options):
         """Raise for boxes or people where the method knows no faces."""
         if not (self.boxes or self.spare or self.only_person):
             return
-        from veilkit.methods import METHODS, ChangesFaces
+        from veilkit.methods import METHODS, ChangesFaces, Mixes
+
+        def takes(method: type[Method[Any]]) -> bool:
+            return issubclass(method, ChangesFaces) and not issubclass(method, Mixes)
 
         method = METHODS[self.method] if isinstance(self.method, str) else type(self.method)
-        if not issubclass(method, ChangesFaces):
-            named = ", ".join(name for name, each in METHODS.items() if issubclass(each, ChangesFaces))
+        if not takes(method):
+            named = ", ".join(name for name, each in METHODS.items() if takes(each))
             raise UsageError(
-                f"boxes, spare and only_person are for methods on faces ({named}), not for {method.name}"
+                f"boxes, spare and only_person are for methods that change the faces of one picture ({named}), not "
+                f"for {method.name}"
             )
         if self.boxes is not None:
             from veilkit.media.boxes import read_boxes

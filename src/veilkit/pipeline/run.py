@@ -74,7 +74,7 @@ def run_protect(options: ProtectOptions) -> Outcome:
             told, told_list = ledger.told(), ledger.file.with_suffix(".told.csv")
             ledger.write_told(told_list) if told else told_list.unlink(missing_ok=True)
             review = ledger.file.with_suffix(".review.html")
-            if isinstance(chosen, ChangesFaces) and shape.size is None:
+            if isinstance(chosen, ChangesFaces) and not isinstance(chosen, Mixes) and shape.size is None:
                 review_run(review, ledger, places, shown, chosen.name)
             else:
                 review.unlink(missing_ok=True)
