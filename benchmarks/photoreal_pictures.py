@@ -19,7 +19,7 @@ from veilkit.rng import Randomness
 from veilkit.synthetic.photoreal import PhotorealFaces
 from veilkit.types import ImageBatch
 
-SEED, NUMBER, SIDE = 2_024, 4, 1024
+SEED, NUMBER, SIDE, SHOWN = 2_024, 4, 1024, 768
 OUT = Path("docs/images/disguise-photoreal.jpg")
 
 
@@ -36,7 +36,10 @@ def main() -> None:
     rows = torch.cat([torch.cat(list(part), 2) for part in (originals, made)], 1)
     pixels = rows.permute(1, 2, 0).mul(255).round().clamp(0, 255).byte().numpy()
     OUT.parent.mkdir(exist_ok=True)
-    Image.fromarray(np.ascontiguousarray(pixels)).save(OUT, quality=82)
+    image = Image.fromarray(np.ascontiguousarray(pixels)).resize(
+        (NUMBER * SHOWN, 2 * SHOWN), Image.Resampling.LANCZOS
+    )
+    image.save(OUT, quality=80)
     print(f"{OUT}: {OUT.stat().st_size // 1024} KiB")
 
 

@@ -38,7 +38,7 @@ SEED, SPREAD = 77, 0.8
 TAUGHT, STEPS, CROP, BATCH = 72, 900, 64, 2  # of the early pictures
 SAMPLES, COMPONENTS, SIDE = 800, 100, 256
 PEOPLE, SHOTS, FOLDS = 600, 4, (8, 9, 10)  # of LFW; the folds' people are left out
-SHAPES, ROWS = 25, 25
+SHAPES, ROWS = 25, 29
 STRONG = 100.0
 # Of the first samples: m and f are men and women of about 18 to 45, M and F older ones, c children; ? is unclear.
 LABELS = (
@@ -163,7 +163,15 @@ def rows_of_shape(shapes: np.ndarray[Any, Any], people: np.ndarray[Any, Any]) ->
     whole = np.cov(means[counts > 1].T) + within * (1 - (1 / counts[counts > 1]).mean())
     main = np.linalg.eigh(whole)[1][:, ::-1][:, :SHAPES]
     shares, chosen = eigh(main.T @ within @ main, main.T @ whole @ main)
-    return torch.from_numpy((main @ chosen[:, ::-1]).T[:ROWS].copy()), torch.from_numpy(shares[::-1][:ROWS].copy())
+    # A smile is spread over many combinations: how wide and how open mouth and eyes are comes first.
+    features = np.zeros((4, 68, 2))
+    for row, (one, other, axis) in zip(features, ((54, 48, 0), (66, 62, 1), (41, 37, 1), (47, 43, 1)), strict=True):
+        row[one, axis], row[other, axis] = 1, -1
+    features = features.reshape(4, -1)
+    features /= np.sqrt(np.einsum("ij,jk,ik->i", features, whole, features))[:, None]
+    own = np.einsum("ij,jk,ik->i", features, within, features)
+    rows = np.concatenate([features, (main @ chosen[:, ::-1]).T])[:ROWS]
+    return torch.from_numpy(rows), torch.from_numpy(np.concatenate([own, shares[::-1]])[:ROWS])
 
 
 def bridge_edges(drawn: Tensor, points: Tensor) -> np.ndarray[Any, Any]:

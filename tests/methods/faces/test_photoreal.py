@@ -13,7 +13,7 @@ from torch import Tensor
 import veilkit
 from veilkit.errors import ConfigError, UsageError
 from veilkit.experts.alignment import CHIP
-from veilkit.methods import METHODS
+from veilkit.methods import METHODS, InjectsIdentity
 from veilkit.methods.disguise.photoreal import PhotorealDisguise
 from veilkit.methods.faces.controls import FaceReplace
 from veilkit.methods.faces.method import FaceMethod
@@ -100,6 +100,11 @@ def test_who_is_known_keeps_one_face() -> None:
 
     same, different = (features(images) for images in (made, others))
     assert float((same[0] - same[1]).norm()) < float((different[0] - different[1]).norm())
+    assert isinstance(method, InjectsIdentity)
+    expert = method.identity_expert()
+    own = expert.embed(torch.cat([made[:1], torch.zeros_like(made[:1])]))
+    torch.testing.assert_close(own[0], same[0], atol=0.1, rtol=0)
+    assert float(own[1].abs().max()) == 0
     note = released(method, pictures[:1]).reports
     assert note is not None
     assert "consistent does nothing" in str(note[0].notes)

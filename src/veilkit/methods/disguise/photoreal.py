@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
+import torch
 from torch import Tensor
 
 from veilkit.configs import as_dict, check_range
 from veilkit.errors import UsageError
-from veilkit.experts.base import Detector
+from veilkit.experts.base import Detector, Embedder, ExpertInfo
+from veilkit.experts.dlib_identity import DlibIdentity
 from veilkit.experts.finders import FaceSettings
 from veilkit.methods.faces.aligning import NOT_ALIGNED, wide_alignment
-from veilkit.methods.faces.method import Changed, FaceMethod, FoundFace
+from veilkit.methods.faces.method import Changed, FaceMethod, FoundFace, digest_text
 from veilkit.methods.faces.photoreal import PhotorealConfig, Strangers
 from veilkit.rng import Randomness
 from veilkit.synthetic.photoreal.weights import PACKAGE, VERSION, package_file
@@ -102,6 +104,17 @@ class PhotorealDisguise(FaceMethod[PhotorealDisguiseConfig]):
         """The same method, which gives everybody of one name one identity, whatever their faces say."""
         return self.reconfigured(None, {"consistent": True})
 
+    def identity_expert(self) -> Embedder:
+        """Who the largest face of a picture is to the recogniser that compares candidates."""
+        return _LargestFace(self)
+
+    def features_of(self, picture: Tensor) -> Tensor:
+        """(128,) of the largest face of a picture (3, H, W); zeros where none is found."""
+        for face in self.look(picture, twice=False)[0][:1]:
+            if (points := self._strangers.landmarks(picture, face)) is not None:
+                return self._strangers.features(picture, points)
+        return picture.new_zeros(128)
+
     def check(self) -> None:
         """Load the finders and the generator, and raise where something is missing."""
         super().check()
@@ -110,6 +123,25 @@ class PhotorealDisguise(FaceMethod[PhotorealDisguiseConfig]):
     def public_config(self) -> dict[str, Any]:
         """The configuration, and whose faces they are."""
         return {**super().public_config(), "generator": f"{PACKAGE} {VERSION}"}
+
+
+class _LargestFace(Embedder):
+    """dlib's features of the largest face of a picture, found and aligned as the method does it."""
+
+    def __init__(self, method: PhotorealDisguise) -> None:
+        self._method = method
+
+    @property
+    def info(self) -> ExpertInfo:
+        own = DlibIdentity.load().info
+        return replace(
+            own, name="disguise-identity", sha256=digest_text(f"{own.sha256} {self._method.fingerprint()}")
+        )
+
+    @torch.no_grad()
+    def embed(self, images: Tensor) -> Tensor:
+        answers = [self._method.features_of(image) for image in images]
+        return torch.stack(answers) if answers else images.new_zeros(0, self.dim)
 
 
 def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -34,7 +34,7 @@ class BlendConfig:
     [0, 1], by which what lies at the seam changes the colours inside.
     """
 
-    brows: float = 0.12
+    brows: float = 0.25
     margin: float = 0.02
     soft: float = 0.12
     tone: float = 1.0

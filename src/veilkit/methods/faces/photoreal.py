@@ -43,24 +43,24 @@ _WORST = 0.12  # mean distance of landmarks from the mean face's, in shares of t
 class PhotorealConfig:
     """How a face of nobody is chosen and drawn.
 
-    components: how many combinations of landmarks follow the photograph, those that vary most within a person (pose,
-    expression) first; the rest belong to the new face. rounds: how often the drawn landmarks are looked at and
-    corrected. candidates: faces that are tried; the one is taken whose likeness to the original, as a recogniser has
-    it, is nearest to `likeness`; 1 takes the first, unseen. spread: how far faces are from the average one, in
-    (0, 1]. keep: traits that the new face shares with the original, of age and sex, as far as a face recogniser's
-    features tell them, or `none`; others are drawn at random.
+    components: how many combinations of landmarks follow the photograph: how wide and open mouth and eyes are, then
+    what varies most within a person (pose, expression); the rest belongs to the new face. rounds: how often the drawn
+    landmarks are looked at and corrected. candidates: faces that are tried; the one is taken whose likeness to the
+    original, as a recogniser has it, is nearest to `likeness`; 1 takes the first, unseen. spread: how far faces are
+    from the average one, in (0, 1]. keep: traits that the new face shares with the original, of age and sex, as far
+    as a face recogniser's features tell them, or `none`; others are drawn at random.
     """
 
-    components: int = 10
+    components: int = 14
     rounds: int = 1
-    candidates: int = 3
+    candidates: int = 4
     likeness: float = 0.0
     spread: float = 0.7
     keep: tuple[str, ...] = ("age", "sex")
     blend: BlendConfig = field(default_factory=BlendConfig)
 
     def __post_init__(self) -> None:
-        check_range("components", self.components, 0, 25)
+        check_range("components", self.components, 0, 29)
         check_range("rounds", self.rounds, 0, 5)
         check_range("candidates", self.candidates, 1, 64)
         check_range("likeness", self.likeness, -1.0, 1.0)
@@ -155,6 +155,11 @@ class Strangers:
         made = blended(_hwc(picture), points.double().numpy(), face, face_points, config.blend, grain)
         return torch.from_numpy(made).permute(2, 0, 1).contiguous()
 
+    @torch.no_grad()
+    def features(self, picture: Tensor, points: Tensor) -> Tensor:
+        """(128,) that the recogniser has for the face at these landmarks."""
+        return self._features(*self._view(picture, points))
+
     def _chosen(self, picture: Tensor, seen: _Seen, node: Randomness) -> Tensor:
         """(1, 512): of the candidates the one whose likeness is nearest to the wanted one."""
         config = self.config
@@ -210,7 +215,7 @@ class Strangers:
         styles = space.moved(styles, shape - space.shapes(styles), config.components)
         for _ in range(config.rounds):
             found = torch.stack([self._shape(drawn) for drawn in self.faces.draw(styles, 128, early=True)])
-            styles = space.moved(styles, shape - found, config.components, ridge=0.5)
+            styles = space.moved(styles, shape - found, config.components, ridge=0.15)
         return styles
 
     def _shape(self, drawn: Tensor) -> Tensor:

@@ -36,9 +36,10 @@ class StyleSpace:
 
     shape (136,), shape_by_style (K, 136): landmarks of the mean style, and what a unit of a component adds, after the
     similarity that takes them nearest to `mean_shape`. rows (R, 136): combinations of landmarks, of standard
-    deviation 1 in people, in the order of how much more they vary within a person (pose, expression) than from person
-    to person; within (R,): that share. box (4,): where a face detector sees the face. centre (128,): mean features of
-    dlib's identity network. traits (4, 512), told (4, 128): `TRAITS` by style, and by those features.
+    deviation 1 in people: how wide and how open the mouth is and how open the eyes are, then in the order of how much
+    more they vary within a person (pose, expression) than from person to person; within (R,): that share. box (4,):
+    where a face detector sees the face. centre (128,): mean features of dlib's identity network. traits (4, 512),
+    told (4, 128): `TRAITS` by style, and by those features.
     """
 
     tensors: Mapping[str, Tensor]
