@@ -94,10 +94,15 @@ def _each(given: Sequence[Any]) -> InMemory:
     )
 
 
+def as_tensor(pixels: NDArray[np.uint8]) -> Tensor:
+    """An array (H, W, 3) as float32 (3, H, W) in [0, 1]."""
+    return torch.from_numpy(np.ascontiguousarray(pixels.transpose(2, 0, 1))).float().div_(255)
+
+
 def _of_array(pixels: NDArray[np.uint8]) -> Tensor:
     if 0 in pixels.shape:
         raise DataError(f"expected a picture, but got one of {pixels.shape[1]}x{pixels.shape[0]} pixels")
-    return torch.from_numpy(np.ascontiguousarray(pixels.transpose(2, 0, 1))).float().div_(255)
+    return as_tensor(pixels)
 
 
 def _seen(image: Image.Image) -> NDArray[np.uint8]:

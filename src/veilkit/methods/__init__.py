@@ -51,8 +51,13 @@ METHODS: LazyLookup[type[Method[Any]]] = LazyLookup(
     ],
 )
 
+LOOKS_FOR_FACES, READS_ALONE = "faceblur", "pixelate"
+"""The plain methods by which a folder is looked at before anybody has chosen one: with faces, and without."""
+
 __all__ = [
+    "LOOKS_FOR_FACES",
     "METHODS",
+    "READS_ALONE",
     "Calibrates",
     "ChangesFaces",
     "FollowsFaces",

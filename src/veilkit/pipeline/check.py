@@ -16,7 +16,7 @@ from veilkit.display import counted
 from veilkit.errors import DataError, MissingExtraError, UsageError
 from veilkit.media.reading import Limits
 from veilkit.media.writing import SUFFIX
-from veilkit.methods import METHODS, ChangesFaces, Learns, Method, Mixes, Synthesiser
+from veilkit.methods import LOOKS_FOR_FACES, METHODS, READS_ALONE, ChangesFaces, Learns, Method, Mixes, Synthesiser
 from veilkit.pipeline.engines.local import LocalEngine
 from veilkit.pipeline.enrolment import release_names
 from veilkit.pipeline.formats import is_video, why_refused
@@ -83,11 +83,11 @@ def check_source(
 ) -> Checked:
     """Read every picture of a source, and look for faces in `look_at` of them, spread evenly. Writes nothing."""
     source, no_faces = Source.of(named), ""
-    method: Method[Any] = METHODS["faceblur"]()
+    method: Method[Any] = METHODS[LOOKS_FOR_FACES]()
     try:
         method.check()
     except MissingExtraError as error:
-        method, no_faces = METHODS["pixelate"](), str(error)
+        method, no_faces = METHODS[READS_ALONE](), str(error)
     job = Job(method, Randomness.from_seed(0), source.root, Path(), Path(), "png", Limits())
     paths, others = _paths(source, method)
     chosen = set(_spread(paths, look_at)) if isinstance(method, ChangesFaces) else set()

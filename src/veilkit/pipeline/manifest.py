@@ -60,7 +60,10 @@ class Manifest(BaseModel):
 
     def text(self) -> str:
         """The manifest as it stands in the release."""
-        return json.dumps(self.model_dump(), indent=2) + "\n"
+        values = self.model_dump()
+        if self.sound is None:  # a release without videos stands as it did before there were any
+            del values["sound"]
+        return json.dumps(values, indent=2) + "\n"
 
 
 def read_manifest(release: Path) -> Manifest | None:

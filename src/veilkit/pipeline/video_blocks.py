@@ -23,12 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veilkit.errors import RefusedImage, VeilkitError
+from veilkit.media.arrays import as_tensor
 from veilkit.media.tracks import Seen, Shots, Tracker, TrackSettings
 from veilkit.media.video import Clip, Frame, read_frames, thumbnail, write_part
 from veilkit.media.writing import to_pixels
 from veilkit.methods import FollowsFaces, Method
 from veilkit.methods.base import FrameLook
-from veilkit.methods.faces.frames import as_tensor
 from veilkit.pipeline.engines.bounds import renew_processor_seconds
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch, PictureReport
@@ -46,10 +46,8 @@ _EVERY = 0.5  # seconds between two words of progress
 _WAITING = 64  # frames that the one reader may be ahead of what the other needs
 SOUND_DROPPED = "its sound was left out, since voices tell who somebody is (--sound keep keeps it)"
 SOUND_KEPT = "its sound was kept: voices tell who somebody is"
-NO_FACE = {
-    "pixelate": "a video in which no face was found: pixelated as a whole",
-    "keep": "a video in which no face was found: released as it is",
-}
+NO_FACE_HIDDEN = "a video in which no face was found: pixelated as a whole"
+NO_FACE_KEPT = "a video in which no face was found: released as it is"
 HIDDEN_TRACKS = "a face in a video that could not be changed, or that only the second finder saw: hidden"
 DOUBTFUL_TRACKS = "a region of a video that may be a face: hidden"
 
@@ -89,7 +87,7 @@ class VideoBlocks:
             self.plain = self.method.faceless(black) is not None
             if self.plain:
                 self._write()
-            notes = (*report.notes, NO_FACE["pixelate" if self.plain else "keep"])
+            notes = (*report.notes, NO_FACE_HIDDEN if self.plain else NO_FACE_KEPT)
             report = replace(report, notes=tuple(sorted(notes)))
         return report
 

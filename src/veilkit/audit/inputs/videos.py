@@ -20,9 +20,9 @@ from veilkit.audit.options import AuditOptions
 from veilkit.datasets.folder import Kind, survey
 from veilkit.errors import DataError, RefusedImage, UsageError
 from veilkit.experts.finders import FaceSettings, load_finder
+from veilkit.media.arrays import as_tensor
 from veilkit.media.tracks import Box, Seen, Shots, Tracker, TrackSettings
 from veilkit.media.video import Frame, VideoLimits, open_clip, read_frames, thumbnail
-from veilkit.methods.faces.frames import as_tensor
 from veilkit.pipeline.formats import is_video
 from veilkit.pipeline.manifest import known_manifest
 from veilkit.pipeline.pairing import choose_key, pair

@@ -13,9 +13,9 @@ import cv2
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from veilkit.experts.base import PointOrder
+from veilkit.media.arrays import as_tensor
 from veilkit.media.tracks import Box, Seen
 from veilkit.media.writing import to_pixels
 from veilkit.methods.base import FrameLook
@@ -90,11 +90,6 @@ def treated(
         left, top = _corner(result, box, _HIDDEN_AROUND)
         part[:] = to_pixels(hidden(as_tensor(part), _moved(box, -left, -top), method.config.hide))
     return result, outcomes
-
-
-def as_tensor(pixels: NDArray[np.uint8]) -> Tensor:
-    """A frame (H, W, 3), or a part of one, as float32 (3, H, W) in [0, 1]."""
-    return torch.from_numpy(np.ascontiguousarray(pixels)).permute(2, 0, 1).contiguous().float().div_(255)
 
 
 def _region(pixels: NDArray[np.uint8], box: Box, around: float) -> NDArray[np.uint8]:

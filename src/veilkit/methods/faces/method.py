@@ -19,10 +19,11 @@ from veilkit.configs import as_dict, digest
 from veilkit.experts.base import Detections, Detector, PointOrder
 from veilkit.experts.finders import FaceSettings, load_finder, load_second
 from veilkit.experts.thorough import ThoroughFinder
+from veilkit.media.arrays import as_tensor
 from veilkit.media.tracks import Seen
 from veilkit.media.writing import to_pixels
 from veilkit.methods.base import FrameLook, Method
-from veilkit.methods.faces.frames import as_tensor, seen_in, treated
+from veilkit.methods.faces.frames import seen_in, treated
 from veilkit.methods.faces.pasting import Box, hidden, pixelated
 from veilkit.methods.faces.people import People
 from veilkit.rng import Randomness
