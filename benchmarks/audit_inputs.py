@@ -334,7 +334,7 @@ def check(
     work.mkdir()
     folders = case.make(source, work)
     options = [option.replace("{work}", str(work)) for option in case.options]
-    done = audit("audit", *folders, "--out", work / "audit", *options)
+    done = audit("audit", *folders, "--out", work / "audit", "--verbose", "--budget", "none", *options)
     return done, shortcomings(case, done, work / "audit")
 
 

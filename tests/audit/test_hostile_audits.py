@@ -27,7 +27,18 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def audit(originals: Path, protected: Path, *options: object) -> Result:
-    words = ["audit", originals, protected, "--expert", "histogram", "--judge", "histogram"]
+    words = [
+        "audit",
+        originals,
+        protected,
+        "--expert",
+        "histogram",
+        "--judge",
+        "histogram",
+        "--verbose",
+        "--budget",
+        "none",
+    ]
     return CliRunner().invoke(app, [str(word) for word in (*words, "--attack", "own_original", *options)])
 
 

@@ -236,7 +236,7 @@ def test_the_command_tells_the_findings_and_the_gaps(here: Path, tmp_path: Path)
     words = [
         "audit", here / "originals", here / "release", "--expert", "histogram", "--judge", "histogram", "--unseen",
         here / "more", "--held-out", plain(tmp_path / "others", people=3), "--student", here / "student.safetensors",
-        "--out", tmp_path / "a",
+        "--out", tmp_path / "a", "--verbose", "--budget", "none",
     ]  # fmt: skip
     done = CliRunner().invoke(app, [str(word) for word in words])
     assert done.exit_code == 0

@@ -26,7 +26,19 @@ OTHERS = [person(number + 50, 0) for number in range(12)]
 
 
 def audit(originals: Path, protected: Path, *options: object) -> Result:
-    words = ["audit", originals, protected, "--expert", "histogram", "--judge", "histogram", *options]
+    words = [
+        "audit",
+        originals,
+        protected,
+        "--expert",
+        "histogram",
+        "--judge",
+        "histogram",
+        "--verbose",
+        "--budget",
+        "none",
+        *options,
+    ]
     return CliRunner().invoke(app, [str(word) for word in words])
 
 

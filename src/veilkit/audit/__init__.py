@@ -30,6 +30,6 @@ __getattr__ = lazy_names(
         "report.compare_report": "write_comparison",
         "result": "AuditResult Measurement read_audit",
         "run": "run_audit",
-        "verdicts.thresholds": "Thresholds",
+        "verdicts.verdict": "Thresholds",
     },
 )

@@ -29,7 +29,7 @@ from veilkit.audit.cells.prepared import (
 from veilkit.audit.cells.store import CellFiles
 from veilkit.audit.inputs.cache import Cache
 from veilkit.audit.inputs.judges import describe
-from veilkit.audit.options import AuditOptions, AuditPlan, seconds_of, wanted_attacks
+from veilkit.audit.options import AuditOptions, AuditPlan, wanted_attacks
 from veilkit.audit.private_files import private_audit_folder, write_private
 from veilkit.audit.report.html import write_report
 from veilkit.audit.report.markdown import write_markdown
@@ -55,7 +55,7 @@ def measure(options: AuditOptions) -> AuditResult:
     thresholds = chosen_thresholds(options.thresholds)
     target, start = options.destination, None if options.start is None else Path(options.start).resolve()
     started = weights_facts(start)
-    seconds = None if options.budget is None else seconds_of(options.budget)
+    seconds = options.seconds
     try:
         private_audit_folder(target)
     except OSError as error:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from veilkit.media.reading import Limits
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
+NO_BUDGET = "none"
 _TIME = re.compile(r"(\d+(?:\.\d+)?)([smh])")
 
 
@@ -79,8 +80,9 @@ class AuditOptions(Options):
         kind=int, least=1, metavar="UPDATES", fact="learn",
     )  # fmt: skip
     budget: str | None = option(
-        None, "About so long (90s, 10m, 2h) in place of --learn; chooses people and updates.", metavar="TIME"
-    )
+        None, "About so long (90s, 10m, 2h) in place of --learn; chooses people and updates. none: attackers in "
+        "closed form only, on all people.", metavar="TIME", shown="3m, without --learn and --attack",
+    )  # fmt: skip
     start: str | Path | None = option(
         None, "Weights that the attacker who trains a recogniser starts from: a backbone or a Re-ID network "
         "(.safetensors).", kind=Path, metavar="FILE", shown="scratch", fact="start_sha256", stands="WEIGHTS",
@@ -120,10 +122,9 @@ class AuditOptions(Options):
             )
         _check_not_swapped(originals, protected)
         super().check()
-        if self.learn is not None and self.budget is not None:
+        if self.learn is not None and self.seconds is not None:
             raise UsageError("give a number of updates (--learn) or a time (--budget), not both")
-        if self.budget is not None:
-            seconds_of(self.budget)
+        _ = self.seconds
         if self.videos and self.boxes is not None:
             raise UsageError("boxes are for pictures: leave them out, or --videos")
         if self.thresholds is not None:
@@ -148,6 +149,11 @@ class AuditOptions(Options):
         for folder in (self.unseen, self.held_out):
             if folder is not None:
                 check_folder(Path(folder))
+
+    @property
+    def seconds(self) -> float | None:
+        """The time that was given; None for none."""
+        return None if self.budget in (None, NO_BUDGET) else seconds_of(self.budget)
 
     @property
     def destination(self) -> Path:
@@ -255,7 +261,7 @@ def seconds_of(text: str) -> float:
     """
     parts = _TIME.findall(text.strip().lower())
     if not parts or "".join(number + unit for number, unit in parts) != text.strip().lower():
-        raise UsageError(f"a budget is a time such as 90s, 10m, 2h or 1h30m, but got {text!r}")
+        raise UsageError(f"a budget is a time such as 90s, 10m, 2h or 1h30m, or none, but got {text!r}")
     seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
     if seconds <= 0:
         raise UsageError(f"a budget must be more than nothing, but got {text!r}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from click import format_filename as shown
@@ -12,7 +12,10 @@ from veilkit.audit.options import AuditOptions
 from veilkit.cli.bound import bound, flags
 
 NOT_OF_THESE = 3  # the exit code of an audit whose originals are not those of the release, or which found no pairs
+FAILED = 4  # the exit code of an audit that found as much as --fail-on allows not
+BUDGET = "3m"  # for a first answer, where nothing else was asked for
 _BESIDE_A_SPEC = ("out", "workers")
+_OWN_BUDGET = ("budget", "learn", "attacks")
 
 Spec = Annotated[
     Path | None,
@@ -23,8 +26,25 @@ Spec = Annotated[
 ]
 
 
+Told = Literal["table", "verbose", "quiet", "json"]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Tell everything in words, in place of the table.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print alarms only.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON, and nothing else.")]
+FailOn = Annotated[
+    Literal["slight", "serious", "broken"] | None,
+    typer.Option(help="Exit with code 4 where a leak is so bad or worse, at an alarm, and without any verdict."),
+]
+
+
 @bound(AuditOptions, optional=True)
-def audit(given: dict[str, Any], spec: Spec = None) -> None:
+def audit(
+    given: dict[str, Any],
+    spec: Spec = None,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
+    json: Json = False,
+    fail_on: FailOn = None,
+) -> None:
     """Attack protected pictures and measure what is left, against their originals.
 
     Pairs are found through the key, or by paths or file names. A release of synthetic pictures, which belong to no
@@ -32,31 +52,46 @@ def audit(given: dict[str, Any], spec: Spec = None) -> None:
     A stopped audit goes on with the same command: each attack is a cell of its own, kept below OUT/cells.
     `veilkit audit compare` puts several audits side by side.
     Exit code: 0 measured (the report says what could not be), 3 measured, but the originals are not those of the
-    release or none could be paired, 2 nothing can be measured or an error, 130 interrupted.
+    release or none could be paired, 4 measured, but --fail-on does not let it pass, 2 nothing can be measured or an
+    error, 130 interrupted.
     """
     from veilkit.errors import UsageError
 
+    if verbose + quiet + json > 1:
+        raise UsageError("--verbose, --quiet and --json exclude each other: give one of them")
     if spec is not None:
+        if verbose or quiet or json or fail_on is not None:
+            raise UsageError("a spec's audits are told in short: leave out --verbose, --quiet, --json and --fail-on")
         _only(spec, given)
         return
     if not {"originals", "protected"} <= given.keys():
         raise UsageError("expected two folders, ORIGINALS and PROTECTED, or a spec (--spec FILE)")
-    measure(AuditOptions(**given))
+    if not given.keys() & set(_OWN_BUDGET):
+        given = {**given, "budget": BUDGET}
+    told: Told = "verbose" if verbose else "quiet" if quiet else "json" if json else "table"
+    measure(AuditOptions(**given), told=told, fail_on=fail_on)
 
 
-def measure(options: AuditOptions) -> None:
+def measure(options: AuditOptions, *, told: Told = "table", fail_on: FailOn = None) -> None:
     """Make one audit and print its findings."""
     from veilkit.audit.alarms.pairs import not_of_these
-    from veilkit.audit.report.terminal import lines
+    from veilkit.audit.report import terminal
     from veilkit.audit.run import REPORT, make_audit
 
     result = make_audit(options)
-    for line in lines(result):
-        typer.echo(line)
-    typer.echo(f"Report: {shown(options.destination / REPORT)}")
-    typer.echo("Keep that folder private: its folder cache, which can be deleted, holds features of the originals.")
-    if not_of_these(result):
-        raise typer.Exit(NOT_OF_THESE)
+    code = NOT_OF_THESE if not_of_these(result) else FAILED if fail_on and terminal.fails(result, fail_on) else 0
+    report = shown(options.destination / REPORT)
+    if told == "json":
+        typer.echo(terminal.as_json_text({**terminal.as_json(result), "exit code": code, "report": report}))
+    elif told == "quiet":
+        for alarm in result.alarms:
+            typer.echo(f"ALARM ({alarm.name}): {alarm.text}")
+    else:
+        for line in terminal.lines(result) if told == "verbose" else terminal.short(result):
+            typer.echo(line)
+        typer.echo(f"Report: {report} (keep that folder private: its cache holds features of the originals)")
+    if code:
+        raise typer.Exit(code)
 
 
 def _only(spec: Path, given: dict[str, Any]) -> None:

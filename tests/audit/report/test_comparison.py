@@ -186,12 +186,20 @@ def test_audit_is_a_plain_command_as_before(tmp_path: Path) -> None:
     originals = plain(tmp_path / "compare", people=4)  # a folder of that name is reached by a path
     release = changed(originals, tmp_path / "p", same)
     done = CliRunner().invoke(
-        app, ["audit", str(originals), str(release), "--expert", "histogram", "--judge", "histogram"]
+        app,
+        [
+            "audit",
+            str(originals),
+            str(release),
+            *["--expert", "histogram", "--judge", "histogram", "--budget", "none"],
+        ],
     )
     assert done.exit_code == 0, done.output
-    first, second = done.stdout.splitlines()[:2]
+    first, second, columns, worst = done.stdout.splitlines()[:4]
     assert first.startswith("ALARM (unchanged): 12 of 12")  # what no verdict says better comes before all of them
-    assert second.startswith("L0 (ignorant): BROKEN.")
+    assert second.endswith("12 pictures, 4 people; judge histogram, finds 100 % of the originals")
+    assert columns.split()[:2] == ["level", "verdict"]
+    assert worst.split()[:2] == ["L0", "BROKEN"]
 
 
 def test_what_a_weak_attacker_found_is_shown_and_not_compared() -> None:

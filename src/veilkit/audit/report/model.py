@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 
 from veilkit.attacks import ATTACKS, UNPAIRED_ATTACKS, Need
-from veilkit.audit.options import AuditOptions
+from veilkit.audit.options import NO_BUDGET, AuditOptions
 from veilkit.audit.report.plane import Point, anchors
 from veilkit.audit.report.tables import AttackRow, RecognitionTable, attack_rows, recognition_tables
 from veilkit.audit.result import DIFFERENCE, AuditResult, Finding, Measurement
@@ -172,7 +172,7 @@ def report_of(result: AuditResult) -> Report:
         verdicts=result.verdicts,
         needed=needed(result.verdicts),
         utility=use,
-        utility_text=_utility_text(result, use),
+        utility_text=utility_text(result, use),
         rests_on=rests_on(result),
         cautions=() if result.independent else (SAME_MODEL,),
         findings=tuple(FindingRow.of(each, result.verdicts) for each in result.summary),
@@ -187,7 +187,8 @@ def report_of(result: AuditResult) -> Report:
     )
 
 
-def _utility_text(result: AuditResult, use: Utility | None) -> str:
+def utility_text(result: AuditResult, use: Utility | None) -> str:
+    """What is kept in a sentence, or why that is not known."""
     if use is None:
         why = result.unmeasured[0].why if result.unmeasured else "people could not be searched for"
         return f"Not measured: {why}."
@@ -211,6 +212,8 @@ def command(result: AuditResult) -> str:
     if "budget" in facts:
         words += ["--budget", f"{facts['budget']['seconds']:g}s"]
         facts.pop("learn", None)
+    elif not facts.keys() & {"learn", "attacks"}:
+        words += ["--budget", NO_BUDGET]  # on the command line that is not the default
     words += as_words(AuditOptions, facts)
     if facts.get("thresholds", as_dict(Thresholds())) != as_dict(Thresholds()):
         words += ["--thresholds", "THRESHOLDS"]

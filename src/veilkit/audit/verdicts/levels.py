@@ -5,7 +5,16 @@ from __future__ import annotations
 from veilkit.attacks.intervals import CONFIDENCE
 from veilkit.audit.result import AuditResult
 from veilkit.audit.verdicts.remedies import by_need, for_invalid, for_missing, listed, why_missing
-from veilkit.audit.verdicts.verdict import ORDER, AttackVerdict, Grade, LevelVerdict, Thresholds, grade, over_chance
+from veilkit.audit.verdicts.verdict import (
+    ORDER,
+    AttackVerdict,
+    Grade,
+    LevelVerdict,
+    Rate,
+    Thresholds,
+    grade,
+    over_chance,
+)
 from veilkit.audit.verdicts.wording import described, found, interval, percent, sentence, together, unproven
 from veilkit.metrics import clopper_pearson
 from veilkit.types import Evidence, Level, Score
@@ -30,14 +39,14 @@ def attack_verdict(result: AuditResult, evidence: Evidence, thresholds: Threshol
     scored = found(evidence)
     assert scored is not None
     score, chance = scored
-    high = _room(score, _people(result, evidence))
+    high, choices = _room(score, _people(result, evidence)), None
     if unproven(evidence):
         found_grade = Grade.NO_VERDICT
     elif chance is None:
         found_grade = Grade.UNCLEAR
     else:
         found_grade = grade(score.value, score.low, high, chance, thresholds)
-        found_grade = min(found_grade, _paired_grade(evidence, thresholds), key=ORDER.index)
+        found_grade, choices = _with_choices(found_grade, evidence, thresholds)
     gates = evidence.details.get("gates") or {}
     same = gates.get("metric") == score.metric and chance is not None
     return AttackVerdict(
@@ -55,6 +64,7 @@ def attack_verdict(result: AuditResult, evidence: Evidence, thresholds: Threshol
         unprotected=_over(gates["on originals"], gates.get("chance")) if same else None,
         invalid=tuple(map(str, evidence.invalid)),
         counts=described(evidence.attack).tells_identity,
+        choices=choices,
     )
 
 
@@ -139,6 +149,15 @@ def _paired_grade(evidence: Evidence, thresholds: Thresholds) -> Grade:
     if (paired := _paired(evidence)) is None or paired[0].low is None or paired[0].low <= paired[1]:
         return Grade.NOT_ATTACKED
     return Grade.SERIOUS if over_chance(paired[0].value, paired[1]) >= thresholds.broken else Grade.SLIGHT
+
+
+def _with_choices(by_headline: Grade, evidence: Evidence, thresholds: Thresholds) -> tuple[Grade, Rate | None]:
+    """The worse of the two grades, and the choices where theirs is."""
+    by_choices, paired = _paired_grade(evidence, thresholds), _paired(evidence)
+    if paired is None or ORDER.index(by_choices) >= ORDER.index(by_headline):
+        return by_headline, None
+    score, chance = paired
+    return by_choices, Rate(score.metric, score.value, score.low, score.high, chance)
 
 
 def _choices(evidence: Evidence) -> str:

@@ -47,6 +47,17 @@ KNOWS: dict[Level, tuple[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Rate:
+    """A measured rate with its interval, and what blind guessing reaches."""
+
+    metric: str
+    value: float
+    low: float | None
+    high: float | None
+    chance: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class AttackVerdict:
     """One attack that was made, in plain language with its numbers.
 
@@ -54,7 +65,7 @@ class AttackVerdict:
     from chance (0) to certainty (1) it goes, clipped to [0, 1]; None where chance is not known. unprotected: the same
     where nothing is protected, as its gates found. counts: whether it takes part in its level's grade; where a person
     stands does not tell who it is. invalid: gates that it failed; where it is graded all the same, it found at least
-    so much.
+    so much. choices: its choices between two candidates, where those decided the grade.
     """
 
     attack: str
@@ -71,6 +82,12 @@ class AttackVerdict:
     unprotected: float | None = None
     invalid: tuple[str, ...] = ()
     counts: bool = True
+    choices: Rate | None = None
+
+    @property
+    def decisive(self) -> Rate:
+        """What decided the grade."""
+        return self.choices or Rate(self.metric, self.value, self.low, self.high, self.chance)
 
 
 @dataclass(frozen=True, slots=True)
