@@ -47,7 +47,8 @@ class _Commands(TyperGroup):
             raise typer.Exit(2) from None
         except KeyboardInterrupt:
             typer.echo(
-                "Interrupted. Nothing is lost: protect, recover, withdraw, audit, train, gallery go on if repeated.",
+                "Interrupted. Nothing is lost; protect, recover, withdraw, audit, train, gallery go on with the same "
+                "command.",
                 err=True,
             )
             raise typer.Exit(130) from None
