@@ -38,7 +38,7 @@ class Word:
     metavar: str | None = None
     least: int | None = None
     choices: tuple[str, ...] = ()
-    also: tuple[str, ...] = ()
+    also: tuple[str | None, ...] = ()
     many: bool = False
     positional: bool = False
     shown: str | None = None

@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -76,7 +77,6 @@ def test_protect_tells_what_it_did_and_where_the_key_is(folder: Path, tmp_path: 
 
 
 def test_protect_counts_faces_and_says_that_what_no_detector_saw_is_unchanged(tmp_path: Path) -> None:
-    pytest.importorskip("dlib", reason="the extra faces is not installed")
     (tmp_path / "in").mkdir()
     Image.fromarray(to_pixels(drawn(1)[0][0])).save(tmp_path / "in" / "face.png")
     Image.fromarray(random_picture(0, 40, 200)).save(tmp_path / "in" / "nobody.png")
@@ -90,11 +90,33 @@ def test_protect_counts_faces_and_says_that_what_no_detector_saw_is_unchanged(tm
     assert (head, face) == ("source,found,changed,hidden,doubtful,spared", "face.png,1,1,0,0,0")
     assert nobody.startswith("nobody.png,0,0,0,")
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    assert manifest["config"]["second"] == "dlib-thorough"
+    assert manifest["config"]["second"] == "centerface-mtcnn-thorough"
     assert "doubtful" not in json.dumps(manifest)
     plain = veilkit("protect", tmp_path / "in", tmp_path / "plain", "--method", "pixelate", "--workers", 0)
     assert "Faces:" not in plain.stdout
     assert not list((tmp_path / "plain.private").glob("*.faces.csv"))
+
+
+@pytest.mark.parametrize("on_doubt", ["hide", "pixelate-picture", "refuse"])
+def test_what_a_picture_gets_in_which_something_may_be_a_face(on_doubt: str, tmp_path: Path) -> None:
+    face = to_pixels(drawn(1)[0][0])
+    dark = (face.astype(float) * 0.02).astype(np.uint8)  # there is somebody, of whom nobody can be sure
+    (tmp_path / "in").mkdir()
+    Image.fromarray(np.concatenate([face, dark], 1)).save(tmp_path / "in" / "two.png")
+    options = ("--method", "faceblur", "--workers", 0, "--on-doubt", on_doubt)
+    done = veilkit("protect", tmp_path / "in", tmp_path / "out", *options)
+    if on_doubt == "refuse":
+        assert done.returncode == 3, done.stderr
+        assert "something in it may be a face" in done.stderr
+        return
+    assert done.returncode == 0, done.stderr
+    assert "1 doubtful regions hidden as well" in done.stdout
+    (made,) = (tmp_path / "out").glob("*.png")
+    whole = np.asarray(Image.open(made))
+    assert (len(np.unique(whole.reshape(-1, 3), axis=0)) <= 8 * 16) == (on_doubt == "pixelate-picture")
+    other = veilkit("protect", tmp_path / "in", tmp_path / "other", "--method", "blur", "--on-doubt", on_doubt)
+    assert other.returncode == 2
+    assert "looks for no faces" in other.stderr
 
 
 def test_protect_tells_how_many_pictures_missed_the_limit(folder: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import io
 import json
+import os
 import shutil
 import signal
 import sys
@@ -18,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 from PIL import Image
@@ -190,7 +192,8 @@ def make_release(case: Case, sources: Path, folder: Path) -> dict[str, str]:
     release, recovered = folder / "release", folder / "recovered"
     folder.mkdir()
     words = case.words() if "--seed" in case.options else [*case.words(), "--key", str(sources / "key")]
-    veilkit("protect", sources / case.source, release, *words)
+    with patch.dict(os.environ, VEILKIT_WEIGHTS=str(folder)):  # a network of somebody's own is used where it is found
+        veilkit("protect", sources / case.source, release, *words)
     described = describe(release)
     if case.decoder:
         veilkit("recover", release, recovered, "--model", MODELS / case.decoder)

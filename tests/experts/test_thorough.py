@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -9,7 +10,7 @@ from tests.experts.faces_of_nobody import SIDE, drawn
 from tests.methods.disguises import KnownFaces
 from veilkit.experts.dlib_faces import DlibDetector
 from veilkit.experts.finders import load_finder, load_second
-from veilkit.experts.thorough import ThoroughFinder, surest_turn, turned_back
+from veilkit.experts.thorough import Part, ThoroughFinder, surest_turn, turned, turned_back
 
 
 @pytest.mark.parametrize("quarters", [0, 1, 2, 3])
@@ -17,8 +18,25 @@ def test_a_box_in_a_turned_picture_is_brought_back(quarters: int) -> None:
     image = torch.zeros(1, 30, 50)
     image[0, 4:11, 20:45] = 1
     rows, columns = image[0].rot90(quarters).nonzero(as_tuple=True)
-    box = torch.tensor([[columns.min(), rows.min(), columns.max() + 1, rows.max() + 1]]).float()
-    assert turned_back(box, quarters, 30, 50).tolist() == [[20, 4, 45, 11]]
+    box = np.array([[columns.min(), rows.min(), columns.max() + 1, rows.max() + 1]], np.float32)
+    pixels = np.repeat(image.mul(255).byte().permute(1, 2, 0).numpy(), 3, 2)
+    shown, matrix = turned(pixels, -90 * quarters, 1.0)
+    np.testing.assert_array_equal(shown[..., 0] > 0, image[0].rot90(quarters) > 0)
+    np.testing.assert_allclose(turned_back(box, matrix), [[20, 4, 45, 11]], atol=1e-4)
+
+
+@pytest.mark.parametrize("degrees", [30, 45, 135, 225, 315])
+@pytest.mark.parametrize("scale", [0.5, 1.0, 2.0])
+def test_what_is_seen_in_a_turned_picture_lies_where_it_was(degrees: int, scale: float) -> None:
+    pixels = np.zeros((60, 100, 3), np.uint8)
+    pixels[20:30, 60:70] = 255
+    shown, matrix = turned(pixels, degrees, scale)
+    y, x = np.nonzero(shown[..., 0] > 127)
+    middle = np.array([x.mean() + 0.5, y.mean() + 0.5])
+    box = np.concatenate([middle - 8 * scale, middle + 8 * scale])[None].astype(np.float32)
+    left, top, right, bottom = turned_back(box, matrix)[0]
+    np.testing.assert_allclose([(left + right) / 2, (top + bottom) / 2], [65, 25], atol=0.4 if scale > 0.5 else 0.9)
+    np.testing.assert_allclose([right - left, bottom - top], 16, atol=1e-3)
 
 
 def test_of_one_place_the_surest_turn_is_kept() -> None:
@@ -33,7 +51,7 @@ def test_of_one_place_the_surest_turn_is_kept() -> None:
 def test_dlib_finds_faces_that_lie_on_their_side_or_stand_on_their_head(quarters: int) -> None:
     pytest.importorskip("dlib", reason="the extra faces is not installed")
     image, truths = drawn(1)
-    second = load_second("auto", "dlib")
+    second = load_second("dlib", "dlib")
     assert isinstance(second, ThoroughFinder)
     (found,) = second.detect(image.rot90(quarters, (2, 3)).contiguous())
     x, y = truths[0].five[2]
@@ -49,7 +67,7 @@ def test_half_a_face_at_the_edge_is_found_in_the_mirrored_picture() -> None:
     middle = round(float(truths[0].five[2, 0]))
     half = image[:, :, :, :middle].contiguous()
     assert len(load_finder("dlib").detect(half)[0].boxes) == 0
-    second = load_second("auto", "dlib")
+    second = load_second("dlib", "dlib")
     assert second is not None
     (found,) = second.detect(half)
     nose = float(truths[0].five[2, 1])
@@ -66,7 +84,7 @@ def test_extreme_shapes_never_reach_dlib(size: tuple[int, int], monkeypatch: pyt
     monkeypatch.setattr(DlibDetector, "_parts", reached)
     image = torch.rand(1, 3, *size, generator=torch.Generator().manual_seed(0))
     assert DlibDetector(5).detect(image)[0].boxes.shape == (0, 4)
-    assert ThoroughFinder(DlibDetector(5), certain=0.5).detect(image)[0].boxes.shape == (0, 4)
+    assert ThoroughFinder(Part(DlibDetector(5), 0.5)).detect(image)[0].boxes.shape == (0, 4)
 
 
 def test_huge_pictures_are_searched_shrunk_and_boxes_lie_where_the_face_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,6 +109,6 @@ def test_fixed_finders_need_no_second_look() -> None:
 
 def test_a_thorough_finder_is_known_by_how_it_asks() -> None:
     truth = KnownFaces([])
-    one, other = ThoroughFinder(truth, certain=0.5), ThoroughFinder(truth, certain=0.6)
+    one, other = ThoroughFinder(Part(truth, 0.5)), ThoroughFinder(Part(truth, 0.6))
     assert one.info.name == "truth-thorough"
     assert len({truth.info.fingerprint, one.info.fingerprint, other.info.fingerprint}) == 3

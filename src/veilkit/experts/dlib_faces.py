@@ -6,24 +6,21 @@ import hashlib
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from veilkit.errors import ConfigError
 from veilkit.experts.base import (
     Detections,
-    Detector,
     ExpertInfo,
     PointOrder,
     Predictor,
-    check_images,
     refuse_gradient,
 )
 from veilkit.experts.dlib_files import LICENCES, POINTS_5, POINTS_68, dlib_model, import_dlib
 from veilkit.experts.names import file_sha256
-from veilkit.experts.search_size import resized, search_size
+from veilkit.experts.pixel_detector import PixelDetector, Pixels, as_pixels, resized
+from veilkit.experts.search_size import search_size
 
 Count = Literal[5, 68]
 _MODELS: dict[Count, str] = {5: POINTS_5, 68: POINTS_68}
@@ -31,7 +28,7 @@ _MOST_PIXELS = 16_000_000  # doubled, they take 800 MB
 _ORDERS: dict[Count, PointOrder] = {5: "dlib-5", 68: "68"}
 
 
-class DlibDetector(Detector):
+class DlibDetector(PixelDetector):
     """Histograms of gradients and a linear classifier (dlib's frontal face detector), then landmarks in each box.
 
     points: 68 in the order of iBUG; or 5, which are dlib's own: outer and inner corner of the eye on the right of the
@@ -65,15 +62,6 @@ class DlibDetector(Detector):
             origin="built-in",
         )
 
-    def detect(self, images: Tensor) -> list[Detections]:
-        """float32 (N, 3, H, W) in [0, 1] -> the faces of each image, surest first.
-
-        A score is the logistic function of the classifier's margin, so that it is 0.5 where that is 0.
-        """
-        check_images(images)
-        refuse_gradient(images, self)
-        return [self._detect_one(image) for image in images.detach()]
-
     def __getstate__(self) -> dict[str, Any]:
         """Worker processes load dlib's parts themselves; they cannot be sent."""
         return {**self.__dict__, "_loaded": None}
@@ -84,14 +72,18 @@ class DlibDetector(Detector):
 
     def points_in(self, image: Tensor, box: Tensor) -> Tensor:
         """(P, 2) in a picture (3, H, W) in [0, 1] whose face is known to fill a box (4,), as dlib draws boxes."""
-        return self._shape(_pixels(image[None])[0], self._rectangle(box.tolist()))
+        return self._shape(as_pixels(image), self._rectangle(box.tolist()))
 
-    def _detect_one(self, image: Tensor) -> Detections:
-        height, width = image.shape[1:]
+    def find(self, pixels: Pixels) -> Detections:
+        """The faces of a picture (H, W, 3), surest first.
+
+        A score is the logistic function of the classifier's margin, so that it is 0.5 where that is 0.
+        """
+        height, width = pixels.shape[:2]
         size = search_size(height, width, _MOST_PIXELS >> 2 * max(0, self._enlarged - 1))
         boxes, scores, points = torch.zeros(0, 4), torch.zeros(0), torch.zeros(0, self._points, 2)
         if size is not None:
-            pixels = _pixels(resized(image, size)[None])[0]
+            pixels = resized(pixels, size)
             found, margins, _ = self._parts()[1].run(pixels, self._enlarged, self._threshold)
             back = torch.tensor([width / size[1], height / size[0]])
             if len(found):
@@ -105,7 +97,7 @@ class DlibDetector(Detector):
         left, top, right, bottom = (round(edge) for edge in box)
         return self._parts()[0].rectangle(left, top, right - 1, bottom - 1)
 
-    def _shape(self, pixels: NDArray[np.uint8], rectangle: Any) -> Tensor:
+    def _shape(self, pixels: Pixels, rectangle: Any) -> Tensor:
         """dlib counts from the middle of the first pixel, we from its corner."""
         shape = self._parts()[2](pixels, rectangle)
         return torch.tensor([(p.x + 0.5, p.y + 0.5) for p in shape.parts()], dtype=torch.float32)
@@ -147,9 +139,3 @@ class DlibLandmarks(Predictor):
             if (face := each.largest()) is not None:
                 points[place] = each.points[face]
         return points
-
-
-def _pixels(images: Tensor) -> list[NDArray[np.uint8]]:
-    """Each image as HWC, 8 bits."""
-    whole = images.detach().clamp(0, 1).mul_(255).round_().byte().permute(0, 2, 3, 1).numpy()
-    return list(np.array(whole, order="C"))  # of one pixel, torch's own strides are none that dlib takes

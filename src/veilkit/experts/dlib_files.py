@@ -13,7 +13,6 @@ import importlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ import torch
 from torch import Tensor
 
 from veilkit.errors import CheckpointError, MissingExtraError
+from veilkit.experts.names import packaged_file
 
 _PACKAGE = "face_recognition_models"  # importing it would need pkg_resources
 IDENTITY = "dlib_face_recognition_resnet_model_v1.dat"
@@ -36,16 +36,10 @@ LICENCES = {
 
 def dlib_model(name: str) -> Path:
     """The file of a model, by one of the names above."""
-    try:
-        files = metadata.files(_PACKAGE) or []
-    except metadata.PackageNotFoundError:
-        raise MissingExtraError(_PACKAGE, "faces") from None
-    for file in files:
-        if file.name == name:
-            path = Path(str(file.locate()))
-            if path.is_file():
-                return path
-    raise MissingExtraError(f"{name} of {_PACKAGE}", "faces")
+    path = packaged_file(_PACKAGE, name)
+    if path is None:
+        raise MissingExtraError(f"{name} of {_PACKAGE}", "faces")
+    return path
 
 
 def import_dlib() -> Any:

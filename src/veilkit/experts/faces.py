@@ -13,10 +13,12 @@ from torch import Tensor
 from veilkit.errors import ConfigError, MissingExtraError, UnknownNameError
 from veilkit.experts.alignment import VIEWS, view
 from veilkit.experts.base import Detector, Embedder, ExpertInfo, Predictor, check_images
+from veilkit.experts.centerface import CenterFace
 from veilkit.experts.dlib_faces import DlibDetector, DlibLandmarks
 from veilkit.experts.dlib_identity import DlibIdentity
 from veilkit.experts.face_attributes import FaceAttributePredictor, load_packaged
 from veilkit.experts.fer_expression import FerExpression
+from veilkit.experts.mtcnn import MTCNN
 from veilkit.experts.names import SUFFIXES, VIEW_SIGN, expert_names, weights_file
 from veilkit.experts.onnx import OnnxEmbedder
 from veilkit.experts.openvino_faces import OpenVinoFace
@@ -41,7 +43,14 @@ FACE_EMBEDDERS: Lookup[Callable[[], Embedder]] = Lookup(
     "face embedder", [("dlib", DlibIdentity.load), ("mobilefacenet", load_mobilefacenet)]
 )
 DETECTORS: Lookup[Callable[[], Detector]] = Lookup(
-    "detector", [("dlib", partial(DlibDetector, 5)), ("dlib-68", partial(DlibDetector, 68)), ("yunet", YuNet.load)]
+    "detector",
+    [
+        ("centerface", CenterFace.load),
+        ("dlib", partial(DlibDetector, 5)),
+        ("dlib-68", partial(DlibDetector, 68)),
+        ("mtcnn", MTCNN.load),
+        ("yunet", YuNet.load),
+    ],
 )
 PREDICTORS: Lookup[Callable[[], Predictor]] = Lookup(
     "predictor",

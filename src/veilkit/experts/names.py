@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import resources
+from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +86,16 @@ def packaged_weights(file: str, expert: str) -> Iterator[tuple[Path, str]]:
         raise CheckpointError(f"this installation lacks the weights of the expert {expert!r}; install veilkit again")
     with resources.as_file(weights) as path:
         yield path, card.read_text(encoding="utf-8") if card.is_file() else ""
+
+
+def packaged_file(package: str, name: str) -> Path | None:
+    """A file of an installed package, found without importing it; None where either is absent."""
+    try:
+        files = metadata.files(package) or []
+    except metadata.PackageNotFoundError:
+        return None
+    paths = (Path(str(file.locate())) for file in files if file.name == name)
+    return next((path for path in paths if path.is_file()), None)
 
 
 def weights_folder() -> Path | None:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import math
 
-import torch.nn.functional as F
-from torch import Tensor
-
 LEAST_SIDE = 8
 """Pixels. In a narrower picture no detector finds a face, and some break on it."""
 LONGEST_SIDE = 16_384
@@ -28,10 +25,3 @@ def search_size(height: int, width: int, most_pixels: int) -> tuple[int, int] | 
     scale = min(1.0, math.sqrt(most_pixels / (height * width)), LONGEST_SIDE / max(height, width))
     size = round(height * scale), round(width * scale)
     return size if min(size) >= LEAST_SIDE else None
-
-
-def resized(image: Tensor, size: tuple[int, int]) -> Tensor:
-    """An image (3, H, W) in [0, 1] at the size that it is searched in; itself where that is its own."""
-    if tuple(image.shape[1:]) == size:
-        return image
-    return F.interpolate(image[None], size, mode="bilinear", antialias=True)[0].clamp(0, 1)

@@ -10,17 +10,17 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from veilkit.errors import CheckpointError
-from veilkit.experts.base import Detections, Detector, ExpertInfo, check_images, refuse_gradient
+from veilkit.experts.base import Detections, ExpertInfo
 from veilkit.experts.names import file_sha256, weights_file
+from veilkit.experts.pixel_detector import PixelDetector, Pixels, nothing, resized
 from veilkit.experts.search_size import LEAST_SIDE
 
 FILE = "yunet.onnx"
 
 
-class YuNet(Detector):
+class YuNet(PixelDetector):
     """Eyes, tip of the nose and corners of the mouth, each pair from the left of the picture.
 
     threshold: faces that the network is less sure of are left out. longest: larger pictures are shrunk to this side,
@@ -51,23 +51,15 @@ class YuNet(Detector):
             origin="file",
         )
 
-    def detect(self, images: Tensor) -> list[Detections]:
-        """float32 (N, 3, H, W) in [0, 1] -> the faces of each image, surest first."""
-        check_images(images)
-        refuse_gradient(images, self)
-        return [self._detect_one(image) for image in images.detach()]
-
-    def _detect_one(self, image: Tensor) -> Detections:
-        import cv2  # only who looks for faces has to pay for it
-
-        height, width = image.shape[1:]
+    def find(self, pixels: Pixels) -> Detections:
+        """The faces of a picture (H, W, 3), surest first."""
+        height, width = pixels.shape[:2]
         scale = min(1.0, self._longest / max(height, width))
         if round(min(height, width) * scale) < LEAST_SIDE:
-            return Detections(torch.zeros(0, 4), torch.zeros(0), torch.zeros(0, 5, 2))
-        pixels = image.flip(0).permute(1, 2, 0).mul(255).round().clamp(0, 255).byte().contiguous().numpy()
+            return nothing(5)
+        pixels = np.ascontiguousarray(pixels[:, :, ::-1])
         if scale < 1:
-            small = max(1, round(width * scale)), max(1, round(height * scale))
-            pixels = cv2.resize(pixels, small, interpolation=cv2.INTER_AREA)
+            pixels = resized(pixels, (max(1, round(height * scale)), max(1, round(width * scale))))
         rows = self._rows(pixels)
         back = np.array([width / pixels.shape[1], height / pixels.shape[0]], np.float32)
         corners = np.stack([rows[:, :2], rows[:, :2] + rows[:, 2:4]], 1) * back
@@ -77,9 +69,9 @@ class YuNet(Detector):
             points=torch.from_numpy(rows[:, 4:14].reshape(-1, 5, 2) * back),
         )
 
-    def _rows(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+    def _rows(self, pixels: Pixels) -> NDArray[np.float32]:
         """OpenCV's answer for a picture in blue, green, red: (K, 15), box, five points and score of each face."""
-        import cv2
+        import cv2  # only who looks for faces has to pay for it
 
         cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_ERROR)  # it warns of its own engine each time
         try:

@@ -55,6 +55,10 @@ class ProtectOptions(Options):
         None, "One setting of the method; may be repeated.", flag="--set", metavar="KEY=VALUE", many=True,
         read=parse_settings,
     )  # fmt: skip
+    on_doubt: Literal["hide", "pixelate-picture", "refuse"] | None = option(
+        None, "Of methods on faces: what a picture gets with something that may be a face. hide hides that part.",
+        choices=("hide", "pixelate-picture", "refuse"), also=(None,), shown="hide",
+    )  # fmt: skip
     key: str | Path | None = option(None, "Key file, made if absent.", kind=Path, shown="DST.private/key")
     seed: int | None = option(None, "A public seed instead of a key, for research only.", kind=int)
     workers: int = option(

@@ -112,6 +112,10 @@ def chosen_method(options: ProtectOptions) -> Method[Any]:
     method = options.method
     if isinstance(method, str):
         method = configured(method, options.preset, options.settings, options.model)
+    if options.on_doubt is not None:
+        if not isinstance(method, ChangesFaces):
+            raise UsageError(f"{method.name} looks for no faces: leave on_doubt out")
+        method = method.reconfigured(None, {"on_doubt": options.on_doubt})
     method.check()
     if isinstance(method, ChangesFaces) and (options.spare or options.only_person):
         return method.for_people(*([Path(each) for each in some] for some in (options.spare, options.only_person)))

@@ -90,13 +90,12 @@ def test_another_finder_is_taken_where_it_is_set() -> None:
 
 
 def test_faces_of_a_picture_are_found_without_any_setting() -> None:
-    pytest.importorskip("dlib", reason="the extra faces is not installed")
     image, truths = drawn(1)[0][0], drawn(1)[1]
     left, top, right, bottom = (round(value) for value in truths[0].box)
     for method in (FaceBlur(), FaceReplace()):
         method.check()
         made = protected(method, image)
-        assert method.finder.name == "dlib"
+        assert method.finder.name == "centerface"
         assert (made - image)[
             :, (top + bottom) // 2 - 20 : (top + bottom) // 2 + 20, left + 20 : right - 20
         ].abs().mean() > 0.01

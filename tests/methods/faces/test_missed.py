@@ -7,10 +7,13 @@ import torch
 
 from tests.experts.faces_of_nobody import drawn
 from tests.methods.disguises import KnownFaces
+from veilkit.errors import RefusedImage
 from veilkit.experts.base import Detections
-from veilkit.experts.thorough import ThoroughFinder
+from veilkit.experts.pixel_detector import Pixels
+from veilkit.experts.thorough import Part, ThoroughFinder
 from veilkit.methods.faces.controls import FaceBlur, FaceBlurConfig
-from veilkit.methods.faces.method import DOUBTFUL, MISSED, NO_FACE, missed_faces
+from veilkit.methods.faces.method import DOUBTED, DOUBTFUL, MISSED, NO_FACE, missed_faces
+from veilkit.methods.faces.pasting import pixelated
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch
 
@@ -25,11 +28,11 @@ class Suspicious(ThoroughFinder):
     """Says what it was told to say."""
 
     def __init__(self, detections: Detections) -> None:
-        super().__init__(KnownFaces([]), certain=0.5)
+        super().__init__(Part(KnownFaces([]), 0.5))
         self._said = detections
 
-    def detect(self, images: torch.Tensor) -> list[Detections]:
-        return [self._said] * len(images)
+    def find(self, pixels: Pixels) -> Detections:
+        return self._said
 
 
 def test_sure_and_doubtful_faces_are_told_apart() -> None:
@@ -74,7 +77,6 @@ def test_doubt_alone_is_no_face_found(unfound: str) -> None:
 
 @pytest.mark.parametrize("how", ["upright", "on its side", "upside down", "dark", "half"])
 def test_no_face_leaves_untouched_beside_a_found_one(how: str) -> None:
-    pytest.importorskip("dlib", reason="the extra faces is not installed")
     images, truths = drawn(2)
     beside, five = images[1], torch.from_numpy(truths[1].five).float()
     side = beside.shape[1]
@@ -94,3 +96,32 @@ def test_no_face_leaves_untouched_beside_a_found_one(how: str) -> None:
     rows, columns = slice(low[1], high[1] + 1), slice(side + low[0], side + high[0] + 1)
     changed = (made - picture)[:, rows, columns].abs().amax(0) > 0.5 / 255
     assert changed.float().mean() > 0.5
+
+
+def in_doubt(on_doubt: str) -> tuple[FaceBlur, torch.Tensor]:
+    image = torch.rand(3, 80, 160, generator=torch.Generator().manual_seed(0))
+    second = Suspicious(found((120.0, 10.0, 140.0, 30.0), scores=(0.3,)))
+    return FaceBlur(FaceBlurConfig(on_doubt=on_doubt), finder=KnownFaces([KNOWN]), second=second), image  # type: ignore[arg-type]
+
+
+def test_a_picture_with_something_doubtful_can_be_pixelated_as_a_whole() -> None:
+    method, image = in_doubt("pixelate-picture")
+    release = method.protect(ImageBatch(image[None], ("a",)), rng=Randomness.from_seed(0))
+    assert release.images is not None
+    assert release.reports is not None
+    assert torch.equal(release.images[0], pixelated(image, 8))
+    assert DOUBTED in release.reports[0].notes
+    assert release.reports[0].details["counts"]["doubtful"] == 1
+
+
+def test_or_refused() -> None:
+    method, image = in_doubt("refuse")
+    with pytest.raises(RefusedImage, match="something in it may be a face"):
+        method.protect(ImageBatch(image[None], ("a",)), rng=Randomness.from_seed(0))
+
+
+def test_the_originals_in_memory_stay_as_they_are() -> None:
+    method, image = in_doubt("hide")
+    before = image.clone()
+    method.protect(ImageBatch(image[None], ("a",)), rng=Randomness.from_seed(0))
+    assert torch.equal(image, before)

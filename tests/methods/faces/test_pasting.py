@@ -82,12 +82,12 @@ def test_colours_are_matched_under_the_mask() -> None:
 
 def test_hidden_boxes_are_solid_or_coarse_and_wider_than_told() -> None:
     image = picture()
-    black = hidden(image, (40, 30, 60, 50), "mask")
+    black = hidden(image.clone(), (40, 30, 60, 50), "mask")
     assert (black[:, 28:52, 38:62] == 0).all()
     assert torch.equal(black[:, :26], image[:, :26])
-    cells = hidden(image, (40, 30, 60, 50), "pixelate")
+    cells = hidden(image.clone(), (40, 30, 60, 50), "pixelate")
     assert len({tuple(colour) for colour in cells[:, 27:53, 37:63].flatten(1).T.tolist()}) <= 16
-    assert torch.equal(hidden(image, (200, 200, 220, 220), "mask"), image)
+    assert torch.equal(hidden(image.clone(), (200, 200, 220, 220), "mask"), image)
 
 
 @pytest.mark.parametrize(("height", "width"), [(90, 120), (1, 1), (7, 300)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,6 +18,7 @@ from veilkit.experts import Embedder
 from veilkit.experts.alignment import warp
 from veilkit.experts.base import Detector
 from veilkit.experts.faces import load_identity, load_utility
+from veilkit.experts.finders import FaceSettings
 from veilkit.methods.disguise.critics import CriticsConfig
 from veilkit.methods.disguise.identity import IdentityEncoder, OwnIdentity, cluster_people, known_person
 from veilkit.methods.disguise.identity_channel import Channel, ChannelKind, check_channel, make_channel
@@ -48,8 +49,8 @@ _NOTHING = 1e-4  # the standard deviation of values in [0, 1] below which a draw
 _STILL = 0.25  # of the way from strangers to the very same face, from which on a face counts as recognised
 # What can still be set once the networks are trained.
 _LATER = (
-    "finder", "second", "hide", "unfound", "channel", "epsilon", "delta", "consistent", "same_person", "least_side",
-    "most_misfit", "match_colours",
+    *(each.name for each in fields(FaceSettings)), "channel", "epsilon", "delta", "consistent", "same_person",
+    "least_side", "most_misfit", "match_colours",
 )  # fmt: skip
 
 
@@ -311,7 +312,7 @@ class Disguise(FaceMethod[DisguiseConfig]):
 
     def fingerprint(self) -> str:
         """A hash of the configuration, the finders, the experts and the networks."""
-        plain = replace(self.config, finder="", second="none", identity=(), utility=())
+        plain = replace(self.config, finder="", second="none", bodies="none", identity=(), utility=())
         model = "no model" if self._model is None else f"{self._model.sha256} {self.finders_fingerprint()}"
         return f"{self.name}:{digest(plain)}:{digest_text(model)}"
 

@@ -49,15 +49,14 @@ class FaceBlur(FaceMethod[FaceBlurConfig]):
         height, width = picture.shape[1:]
         rows = slice(max(0, math.floor(top - y)), min(height, math.ceil(bottom + y)))
         columns = slice(max(0, math.floor(left - x)), min(width, math.ceil(right + x)))
-        result = picture.clone()
-        part = result[None, :, rows, columns]
+        part = picture[None, :, rows, columns]
         if part.numel():
             sigma = min(_MOST_SIGMA, max(0.5, self.config.strength * (bottom - top)))
             blur = Blur(BlurConfig(sigma=sigma, at_height=0))
             blurred = blur.protect(ImageBatch(part.contiguous(), (item,)), rng=rng).images
             assert blurred is not None
-            result[:, rows, columns] = blurred[0]
-        return Changed(result, "blurred")
+            picture[:, rows, columns] = blurred[0]
+        return Changed(picture, "blurred")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from veilkit.configs import as_dict, digest
+from veilkit.errors import RefusedImage
 from veilkit.experts.base import Detections, Detector, PointOrder
-from veilkit.experts.finders import FaceSettings, load_finder, load_second
+from veilkit.experts.bodies import BodyDetector, heads
+from veilkit.experts.finders import FaceSettings, load_bodies, load_finder, load_second
+from veilkit.experts.pixel_detector import PixelDetector, Pixels, as_pixels
 from veilkit.experts.thorough import ThoroughFinder
 from veilkit.media.arrays import as_tensor
 from veilkit.media.tracks import Seen
@@ -36,10 +39,19 @@ _WELL_INSIDE = 0.25  # of a box's sides, from its edges
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """A box in which there is, or may be (`doubtful`), a face that the first finder did not see."""
+    """A box in which there is, or may be (`doubtful`), a face that the first finder did not see.
+
+    body: it is the head of somebody whose face nobody saw.
+    """
 
     box: Box
     doubtful: bool
+    body: bool = False
+
+    @property
+    def outcome(self) -> str:
+        """What is told of it."""
+        return BODY if self.body else DOUBTFUL if self.doubtful else MISSED
 
 
 def missed_faces(found: Detections, known: Sequence[Box], certain: float) -> list[Missed]:
@@ -56,6 +68,16 @@ def missed_faces(found: Detections, known: Sequence[Box], certain: float) -> lis
         if not duplicate and not any(same_face(box, each) or (doubtful and _part(box, each)) for each in known):
             missed.append(Missed(box, doubtful))
     return missed
+
+
+def faceless_heads(bodies: Detections, faces: Sequence[Box]) -> list[Missed]:
+    """The heads of people (boxes of whole bodies) on which no face lies."""
+    found: list[Missed] = []
+    for body in as_boxes(bodies):
+        ends = heads(body)
+        if not any(_shared(face, end) >= 0.5 * min(area(face), area(end)) for face in faces for end in ends):
+            found += [Missed(end, doubtful=True, body=True) for end in ends if area(end) > 0]
+    return found
 
 
 def as_boxes(found: Detections) -> list[Box]:
@@ -113,6 +135,9 @@ SPARED = "left as it is, as asked"
 KNOWN = "left as it is: a person who is to be spared"
 MISSED = "a face that only the second finder saw: hidden"
 DOUBTFUL = "a region that may be a face: hidden"
+BODY = "the head of a person whose face was not seen: hidden"
+DOUBTED = "something in it may be a face: pixelated as a whole"
+_REFUSED = "something in it may be a face: look at it, or choose on_doubt=hide"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,6 +191,7 @@ class FaceMethod(Method[C]):
         super().__init__(config)
         self._brought = finder, second
         self._finder, self._second = finder, second
+        self._bodies: BodyDetector | None = None
         self._people: People | None = None
 
     def for_people(self, spare: Sequence[Path], only: Sequence[Path]) -> Self:
@@ -185,8 +211,15 @@ class FaceMethod(Method[C]):
     def second(self) -> Detector | None:
         """The finder that looks for missed faces, if any; `auto` is nobody beside a finder that was brought."""
         if self._second is None and not (self.config.second == "auto" and self._brought[0] is not None):
-            self._second = load_second(self.config.second, self.config.finder)
+            self._second = load_second(self.config.second, self.config.finder, self.config.search)
         return self._second
+
+    @property
+    def bodies(self) -> BodyDetector | None:
+        """Who finds people whose face nobody saw, if anybody; nobody where there is no second finder."""
+        if self._bodies is None and self.second is not None and self._brought == (None, None):
+            self._bodies = load_bodies(self.config.bodies)
+        return self._bodies
 
     @abstractmethod
     def change(self, picture: Tensor, face: FoundFace, item: str, *, rng: Randomness) -> Changed:
@@ -233,8 +266,9 @@ class FaceMethod(Method[C]):
 
         person: who is in the picture, if that is known. twice: whether the second finder looks as well.
         """
-        faces = found_faces(self.finder.detect(picture[None])[0], person)
-        return faces, self._missed(picture, [face.box for face in faces]) if twice else []
+        pixels = as_pixels(picture)
+        faces = found_faces(_asked(self.finder, pixels, picture), person)
+        return faces, self._missed(picture, pixels, [face.box for face in faces]) if twice else []
 
     def count_faces(self, picture: Tensor) -> dict[str, int]:
         """How many faces the finders see in a picture (3, H, W), and how many regions that may be one."""
@@ -254,10 +288,13 @@ class FaceMethod(Method[C]):
             known = self._people.known(picture, faces, regions)
             kept += [(face.box, KNOWN) for face in faces if face.number in known]
             faces = [face for face in faces if face.number not in known]
+        doubtful = sum(each.doubtful for each in missed)
+        if doubtful and self.config.on_doubt == "refuse":
+            raise RefusedImage(_REFUSED)
         report = [_face_report(box, outcome, asked="spare" if outcome == SPARED else "") for box, outcome in kept]
         report += [_face_report(box, ASKED_HIDDEN, asked="hide") for box in drawn]
         notes: list[str] = []
-        result, to_hide, changes = picture, [*drawn, *(each.box for each in missed)], 0
+        result, to_hide, changes = picture.clone(), [*drawn, *(each.box for each in missed)], 0
         for face in faces:
             changed = self.change(result, face, item, rng=rng)
             if changed.picture is None:
@@ -273,14 +310,12 @@ class FaceMethod(Method[C]):
             )
         for box in to_hide:
             result = hidden(result, box, self.config.hide)
-        outcomes = [DOUBTFUL if each.doubtful else MISSED for each in missed]
-        notes += outcomes
-        report += [
-            _face_report(each.box, outcome, doubtful=each.doubtful)
-            for each, outcome in zip(missed, outcomes, strict=True)
-        ]
-        doubtful = outcomes.count(DOUBTFUL)
+        notes += [each.outcome for each in missed]
+        report += [_face_report(each.box, each.outcome, doubtful=each.doubtful) for each in missed]
         found = len(faces) + len(missed) - doubtful + len(drawn) + len(kept)
+        if doubtful and self.config.on_doubt == "pixelate-picture":
+            notes.append(DOUBTED)
+            result = pixelated(picture, _CELLS)
         if not found and self.config.unfound == "pixelate":  # what may be a face is none to rely on
             notes.append(NO_FACE["pixelate"])
             result = pixelated(picture, _CELLS)
@@ -288,38 +323,43 @@ class FaceMethod(Method[C]):
             notes.append(NO_FACE["keep"])
         counts = {"found": found, "changed": changes, "hidden": found - changes - len(kept), "doubtful": doubtful}
         counts |= {"spared": len(kept)} if kept else {}
-        return result.clone(), PictureReport(tuple(sorted(set(notes))), details={"faces": report, "counts": counts})
+        return result, PictureReport(tuple(sorted(set(notes))), details={"faces": report, "counts": counts})
 
-    def _missed(self, picture: Tensor, known: list[Box]) -> list[Missed]:
-        """What the second finder saw that is none of the first one's faces."""
+    def _missed(self, picture: Tensor, pixels: Pixels, known: list[Box]) -> list[Missed]:
+        """What the second finder saw that is none of the first one's faces, and heads without a face."""
         if self.second is None:
             return []
         certain = self.second.certain if isinstance(self.second, ThoroughFinder) else 0.0
-        return missed_faces(self.second.detect(picture[None])[0], known, certain)
+        missed = missed_faces(_asked(self.second, pixels, picture), known, certain)
+        if self.bodies is None:
+            return missed
+        return missed + faceless_heads(self.bodies.find(pixels), [*known, *(each.box for each in missed)])
 
     def reconfigured(self, preset: str | None = None, settings: Mapping[str, object] | None = None) -> Self:
         """The same method under other settings; finders that were loaded by name are loaded anew."""
         changed = super().reconfigured(preset, settings)
         changed._finder, changed._second = self._brought
+        changed._bodies = None
         return changed
 
     def check(self) -> None:
         """Load the finders."""
-        _ = self.finder, self.second
+        _ = self.finder, self.second, self.bodies
 
     def finders_fingerprint(self) -> str:
         """What the finders are, wherever their files lie."""
-        second = "none" if self.second is None else self.second.info.fingerprint
-        return f"{self.finder.info.fingerprint} {second}"
+        others = ("none" if each is None else each.info.fingerprint for each in (self.second, self.bodies))
+        return " ".join([self.finder.info.fingerprint, *others])
 
     def public_config(self) -> dict[str, Any]:
         """The configuration with the finders' names in place of paths."""
         names = {"finder": self.finder.name, "second": "none" if self.second is None else self.second.name}
+        names |= {} if self.bodies is None else {"bodies": self.bodies.name}
         return {**as_dict(self.config), **names, **({} if self._people is None else self._people.public())}
 
     def fingerprint(self) -> str:
         """A hash of the configuration and of the finders."""
-        plain = replace(self.config, finder="", second="none")
+        plain = replace(self.config, finder="", second="none", bodies="none")
         people = "" if self._people is None else f":{digest_text(self._people.fingerprint())}"
         return f"{self.name}:{digest(plain)}:{digest_text(self.finders_fingerprint())}{people}"
 
@@ -358,6 +398,11 @@ def as_asked(
             left.append(FoundFace(each.box, None, "five", number + len(left), None))
     drawn = [each.box for each in regions if each.action == "hide" and area(each.box) > 0]
     return left, [each for each in missed if asked(each.box, regions) in (None, "protect")], drawn
+
+
+def _asked(detector: Detector, pixels: Pixels, picture: Tensor) -> Detections:
+    """What a detector finds in one picture, given in both forms; the pixels are made once for all detectors."""
+    return detector.find(pixels) if isinstance(detector, PixelDetector) else detector.detect(picture[None])[0]
 
 
 def _face_report(box: Box, outcome: str, *, doubtful: bool = False, asked: str = "") -> dict[str, Any]:

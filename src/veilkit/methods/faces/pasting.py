@@ -58,15 +58,14 @@ def paste(picture: Tensor, made: Tensor, matrix: Tensor, mask: Tensor) -> Tensor
 
 
 def hidden(picture: Tensor, box: Box, how: str) -> Tensor:
-    """A picture (3, H, W) with a box, somewhat widened, in black (`mask`) or in 4 x 4 cells (`pixelate`)."""
+    """The picture (3, H, W) itself, a box of it, somewhat widened, now black (`mask`) or 4 x 4 cells (`pixelate`)."""
     left, top, right, bottom = box
     wide, high = _WIDER * (right - left), _WIDER * (bottom - top)
     rows, columns = _inside(picture, (left - wide, top - high, right + wide, bottom + high))
-    result = picture.clone()
-    part = result[:, rows, columns]
+    part = picture[:, rows, columns]
     if part.numel():
-        result[:, rows, columns] = pixelated(part, 4) if how == "pixelate" else 0.0
-    return result
+        picture[:, rows, columns] = pixelated(part, 4) if how == "pixelate" else 0.0
+    return picture
 
 
 def pixelated(picture: Tensor, cells: int) -> Tensor:
