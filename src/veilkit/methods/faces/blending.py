@@ -122,6 +122,17 @@ def skin_lightness(picture: Picture, points: Points) -> float:
     return float(np.median(np.concatenate(values))) if values else 65.0
 
 
+def hair_on_forehead(picture: Picture, points: Points) -> float:
+    """Share of places a little above the brows that are much darker or lighter than the face's skin."""
+    up = points[list(_LEFT_EYE) + list(_RIGHT_EYE)].mean(0) - points[8]
+    up = up / max(1e-6, float(np.hypot(*up))) * _between(points)
+    places = np.concatenate([points[list(_BROWS)] + share * up for share in (0.12, 0.2)])
+    lightness = cv2.cvtColor(np.clip(cv2.GaussianBlur(picture, (0, 0), 1.0), 0, 1), cv2.COLOR_RGB2LAB)[..., 0]
+    rows = np.clip(np.round(places).astype(int), 0, (picture.shape[1] - 1, picture.shape[0] - 1))
+    apart = abs(lightness[rows[:, 1], rows[:, 0]] - skin_lightness(picture, points))
+    return float((apart > 18).mean())
+
+
 def _between(points: Points) -> float:
     return float(np.hypot(*(points[45] - points[36])))
 

@@ -20,6 +20,7 @@ from veilkit.methods.faces.blending import (
     Picture,
     Points,
     blended,
+    hair_on_forehead,
     nearest_similarity,
     skin_lightness,
 )
@@ -33,7 +34,8 @@ _VIEW = 192  # pixels a side in which candidates are compared
 _POOL = 64  # random faces of which those of the wanted traits are taken
 _GLASSES = 0.08  # of the trait, from which on a drawn face may wear them: half of the faces without have more
 _LEAST_POOL = 6
-_TRAIT = 0.15  # of likeness, that a trait off by 1 weighs
+# What weighs beside likeness: a trait off by 1, landmarks off by the frame's side, hair where skin should be.
+_TRAIT, _ODD, _HAIR = 0.3, 12.0, 0.6
 _EARLY_ENOUGH = 224  # pixels of the photograph that the whole drawing would take, up to which an early one will do
 _AROUND = 0.04  # of the drawing, around the landmarks
 _WORST = 0.12  # mean distance of landmarks from the mean face's, in shares of the frame, of what is no face
@@ -178,7 +180,11 @@ class Strangers:
             made = blended(_hwc(view), points, _hwc(drawn), self._points(drawn), config.blend, grain)
             features = self._features(torch.from_numpy(made).permute(2, 0, 1), points)
             traits = float(self._traits_apart(self.faces.space.told(features[None]), own)[0])
-            away.append(abs(self._likeness(own, features) - config.likeness) + _TRAIT * traits)
+            # What is no face at all is like nobody, and would be chosen.
+            odd = float((self._shape(drawn) - seen.shape).norm(dim=1).mean())
+            hair = hair_on_forehead(_hwc(drawn), self._points(drawn))
+            likeness = abs(self._likeness(own, features) - config.likeness)
+            away.append(likeness + _TRAIT * traits + _ODD * odd + _HAIR * hair)
         return styles[[int(np.argmin(away))]]
 
     def _likeness(self, one: Tensor, other: Tensor) -> float:

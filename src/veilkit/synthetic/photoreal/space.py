@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from typing import Self
@@ -21,6 +20,7 @@ from veilkit.errors import CheckpointError, ConfigError
 from veilkit.synthetic.photoreal.network import CHANNELS, EARLY, EarlyImage
 
 KIND = "photoreal style space"
+_FARTHEST = 1.25  # of a style's coordinates, root mean square; those of random faces have about 1
 _FIRM = 3.0  # how much a trait that moves weighs beside landmarks
 _FILE = "space.safetensors"
 _PARTS = ("mean", "basis", "shape", "shape_by_style", "rows", "within", "box", "centre", "traits", "trait_bias",
@@ -98,7 +98,12 @@ class StyleSpace:
         Traits stay, or a smile would bring long hair along.
         """
         push, rows = self._push(components, ridge)
-        return styles + (by.flatten(1) @ rows.T) @ push
+        moved = styles + (by.flatten(1) @ rows.T) @ push
+        # Too far from the average face there are no faces.
+        lengths = self.coordinates(moved).norm(dim=1, keepdim=True) / self.components_of_style**0.5
+        mean = self.tensors["mean"]
+        shortened: Tensor = mean + (moved - mean) * (_FARTHEST / lengths.clamp(min=_FARTHEST))
+        return shortened
 
     def _push(self, components: int, ridge: float) -> tuple[Tensor, Tensor]:
         rows = self.tensors["rows"]
@@ -118,7 +123,7 @@ class StyleSpace:
         """(N, 4): `TRAITS`, as far as they can be told from dlib's features (N, 128) of a face."""
         return features @ self.tensors["told"].T + self.tensors["told_bias"]
 
-    @cached_property
-    def components(self) -> int:
-        """How many combinations of landmarks there are."""
-        return len(self.tensors["rows"])
+    @property
+    def components_of_style(self) -> int:
+        """K, how many principal components of styles there are."""
+        return len(self.tensors["basis"])
