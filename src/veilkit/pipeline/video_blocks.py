@@ -108,7 +108,7 @@ class VideoBlocks:
             frames = self._noted(islice(painted, BLOCK), facts)
             facts["frames"] = write_part(draft, frames, self.shown, self.job.video)
             if not facts["frames"] and number:
-                draft.unlink()
+                draft.unlink(missing_ok=True)
                 return
             if not facts["frames"]:
                 raise RefusedImage("a video of which no frame can be read")
