@@ -98,6 +98,14 @@ def test_what_nobody_was_ever_sure_of_stays_doubtful_and_has_its_own_tail() -> N
     assert covered[2][1].certainty == 0
 
 
+def test_weak_sights_go_on_with_a_track_but_begin_none() -> None:
+    weak = [Seen(moving(frame, speed=0).box, 0, weak=True) for frame in range(12)]
+    elsewhere = Seen((200, 0, 220, 20), 0, weak=True)
+    covered = followed([[moving(0)], *([each, elsewhere] for each in weak[1:])], gap=3, tail=0)
+    assert times(covered, 0) == list(range(12))
+    assert {number for tracks in covered for number in tracks} == {0}
+
+
 def test_it_forgets_what_is_long_past() -> None:
     tracker = Tracker(TrackSettings(gap=3, tail=2))
     for frame in range(500):

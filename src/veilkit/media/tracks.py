@@ -29,12 +29,16 @@ _MOST_GROWTH = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A box in one frame. points: (P, 2) of the face, in the order of that name, if they are known."""
+    """A box in one frame. points: (P, 2) of the face, in the order of that name, if they are known.
+
+    weak: it counts only where a track was to be expected (Zhang et al., ByteTrack, 2022): most such boxes are nothing.
+    """
 
     box: Box
     certainty: Certainty = 2
     points: NDArray[np.float64] | None = None
     order: str = "five"
+    weak: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +107,11 @@ class Tracker:
         self._frames += 1
         self._shots[frame] = shot
         going = [track for track in self._tracks if frame - track.last <= settings.gap + 1 and track.shot == shot]
-        linked = _assigned([track.predicted(frame) for track in going], [each.box for each in seen])
-        for row, column in linked:
-            going[row].seen[frame] = seen[column]
-            going[row].certainty = max(going[row].certainty, seen[column].certainty)
-        known = {column for _, column in linked}
-        for column, each in enumerate(seen):
-            if column not in known:
-                self._tracks.append(_Track(self._count, frame, shot, each.certainty, {frame: each}))
-                self._count += 1
+        new = _linked(going, [each for each in seen if not each.weak], frame)
+        _linked([track for track in going if track.last < frame], [each for each in seen if each.weak], frame)
+        for each in new:
+            self._tracks.append(_Track(self._count, frame, shot, each.certainty, {frame: each}))
+            self._count += 1
         self._forget(frame - 2 * settings.ahead)
 
     def covered(self, frame: int) -> list[tuple[int, Seen]]:
@@ -239,6 +239,16 @@ def overlap(one: Box, other: Box) -> float:
     shared = width * height
     areas = ((each[2] - each[0]) * (each[3] - each[1]) for each in (one, other))
     return shared / (sum(areas) - shared)
+
+
+def _linked(tracks: Sequence[_Track], seen: Sequence[Seen], frame: int) -> list[Seen]:
+    """Give each track what is seen of it in a frame; returns what belongs to none of them."""
+    pairs = _assigned([track.predicted(frame) for track in tracks], [each.box for each in seen])
+    for row, column in pairs:
+        tracks[row].seen[frame] = seen[column]
+        tracks[row].certainty = max(tracks[row].certainty, seen[column].certainty)
+    known = {column for _, column in pairs}
+    return [each for column, each in enumerate(seen) if column not in known]
 
 
 def _assigned(predicted: Sequence[Box], seen: Sequence[Box]) -> list[tuple[int, int]]:

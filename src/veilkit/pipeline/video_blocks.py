@@ -40,7 +40,7 @@ BLOCK = 100
 """Frames in a part."""
 Say: TypeAlias = Callable[[str], None]
 Tracks: TypeAlias = list[tuple[int, Seen]]
-_GAP, _TAIL = 1.0, 0.5  # seconds: see TrackSettings
+_GAP, _TAIL = 2.0, 0.5  # seconds: see TrackSettings
 _FULL, _TWICE = 0.2, 1.0  # seconds between two looks at a frame in full size, and of the second finder
 _EVERY = 0.5  # seconds between two words of progress
 _WAITING = 64  # frames that the one reader may be ahead of what the other needs
@@ -260,13 +260,14 @@ def _outcome(outcomes: dict[str, int]) -> str:
 
 
 def _row(seen: Seen) -> list[Any]:
-    return [seen.box, seen.certainty, None if seen.points is None else seen.points.tolist(), seen.order]
+    points = None if seen.points is None else seen.points.tolist()
+    return [seen.box, seen.certainty, points, seen.order, seen.weak]
 
 
 def _seen(row: Sequence[Any]) -> Seen:
-    box, certainty, points, order = row
+    box, certainty, points, order, weak = row
     left, top, right, bottom = box
-    return Seen((left, top, right, bottom), certainty, None if points is None else np.array(points), order)
+    return Seen((left, top, right, bottom), certainty, None if points is None else np.array(points), order, weak)
 
 
 def _spans(seconds: Sequence[float], near: float = 0.5) -> str:

@@ -43,7 +43,17 @@ def seen_in(method: FaceMethod[Any], pixels: NDArray[np.uint8], look: FrameLook)
         Seen(_scaled(face.box, back), 2, None if face.points is None else face.points.numpy() * back, face.order)
         for face in faces
     ]
-    return seen + [Seen(_scaled(each.box, back), 0 if each.doubtful else 1) for each in missed]
+    seen += [Seen(_scaled(each.box, back), 0 if each.doubtful else 1) for each in missed]
+    return seen + [Seen(_scaled(box, back), 0, weak=True) for box in _weak(method.finder, pixels, faces)]
+
+
+def _weak(finder: Detector, pixels: NDArray[np.uint8], faces: Sequence[FoundFace]) -> list[Box]:
+    """Where the finder, if it can say so, sees a face that it is not sure of."""
+    if not isinstance(finder, Doubts):
+        return []
+    found = finder.doubting(finder.least_doubt).detect(as_tensor(pixels)[None])[0].boxes.tolist()
+    boxes: list[Box] = [(box[0], box[1], box[2], box[3]) for box in found]
+    return [box for box in boxes if all(overlap(box, face.box) < _SAME for face in faces)]
 
 
 @torch.no_grad()
