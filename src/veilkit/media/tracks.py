@@ -31,7 +31,7 @@ _MOST_GROWTH = 0.5
 class Seen:
     """A box in one frame. points: (P, 2) of the face, in the order of that name, if they are known.
 
-    weak: it counts only where a track was to be expected (Zhang et al., ByteTrack, 2022): most such boxes are nothing.
+    weak: it counts only where a track was to be expected (as in ByteTrack, 2022): most such boxes are nothing.
     """
 
     box: Box
@@ -190,7 +190,7 @@ class Shots:
     Two, since one frame may be a flash. frames are compared as small grey pictures.
     """
 
-    def __init__(self, *, most: float = 0.1, least_alike: float = 0.5) -> None:
+    def __init__(self, *, most: float = 0.06, least_alike: float = 0.5) -> None:
         self._most, self._least_alike = most, least_alike
         self._before: list[tuple[int, NDArray[np.uint8]]] = []
         self._count = 0

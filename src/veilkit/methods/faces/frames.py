@@ -14,19 +14,23 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from veilkit.experts.base import PointOrder
+from veilkit.errors import RefusedImage
+from veilkit.experts.base import Detector, PointOrder
+from veilkit.experts.centerface import CenterFace
 from veilkit.media.arrays import as_tensor
-from veilkit.media.tracks import Box, Seen
+from veilkit.media.tracks import Box, Seen, overlap
 from veilkit.media.writing import to_pixels
 from veilkit.methods.base import FrameLook
 from veilkit.methods.faces.pasting import hidden
 from veilkit.rng import Randomness
 
 if TYPE_CHECKING:
-    from veilkit.methods.faces.method import FaceMethod
+    from veilkit.methods.faces.method import FaceMethod, FoundFace
 
 _AROUND = 1.5  # of a face's longer side, beyond each edge: more than any aligned crop takes in
 _HIDDEN_AROUND = 0.2
+_WEAK = 0.15  # CenterFace's score from which on it sees a face where one was to be expected
+_SAME = 0.3
 _SMALL = 420_000  # pixels of a frame that is shrunk to be searched: 864 x 486
 
 
@@ -37,22 +41,27 @@ def seen_in(method: FaceMethod[Any], pixels: NDArray[np.uint8], look: FrameLook)
     if scale < 1:
         size = max(1, round(width * scale)), max(1, round(height * scale))
         pixels = np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
-    faces, missed = method.look(as_tensor(pixels), twice=look == "twice")
+    pixels = np.ascontiguousarray(pixels)
+    faces, missed = method.look(as_tensor(pixels), twice=False, pixels=pixels)
+    weak = _weak(method.finder, pixels, faces)
+    if look == "twice":
+        _, missed = method.look(as_tensor(pixels), pixels=pixels)
     back = np.array([width / pixels.shape[1], height / pixels.shape[0]])
     seen = [
         Seen(_scaled(face.box, back), 2, None if face.points is None else face.points.numpy() * back, face.order)
         for face in faces
     ]
     seen += [Seen(_scaled(each.box, back), 0 if each.doubtful else 1) for each in missed]
-    return seen + [Seen(_scaled(box, back), 0, weak=True) for box in _weak(method.finder, pixels, faces)]
+    return seen + [Seen(_scaled(box, back), 0, weak=True) for box in weak]
 
 
 def _weak(finder: Detector, pixels: NDArray[np.uint8], faces: Sequence[FoundFace]) -> list[Box]:
-    """Where the finder, if it can say so, sees a face that it is not sure of."""
-    if not isinstance(finder, Doubts):
+    """Where the finder sees a face that it is not sure of; only CenterFace says so at no further cost."""
+    if not isinstance(finder, CenterFace):
         return []
-    found = finder.doubting(finder.least_doubt).detect(as_tensor(pixels)[None])[0].boxes.tolist()
-    boxes: list[Box] = [(box[0], box[1], box[2], box[3]) for box in found]
+    boxes: list[Box] = [
+        (box[0], box[1], box[2], box[3]) for box in finder.doubting(_WEAK).find(pixels).boxes.tolist()
+    ]
     return [box for box in boxes if all(overlap(box, face.box) < _SAME for face in faces)]
 
 
@@ -95,6 +104,10 @@ def treated(
         else:
             part[:] = to_pixels(changed.picture)
             outcomes[number] = "changed"
+    if DOUBTFUL in outcomes.values() and method.config.on_doubt == "refuse":
+        raise RefusedImage("something in it may be a face: look at it, or choose on_doubt=hide")
+    if DOUBTFUL in outcomes.values() and method.config.on_doubt == "pixelate-picture":
+        return method.pixelated_frame(pixels), outcomes
     for box in to_hide:
         part = _region(result, box, _HIDDEN_AROUND)
         left, top = _corner(result, box, _HIDDEN_AROUND)

@@ -237,7 +237,12 @@ class FaceMethod(Method[C]):
 
     def faceless(self, pixels: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
         """A frame of a video in which no face was found at all; see `FollowsFaces`."""
-        return to_pixels(pixelated(as_tensor(pixels), _CELLS)) if self.config.unfound == "pixelate" else None
+        return self.pixelated_frame(pixels) if self.config.unfound == "pixelate" else None
+
+    @staticmethod
+    def pixelated_frame(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """A frame (H, W, 3) of a video, pixelated as a picture is in which no face was found."""
+        return to_pixels(pixelated(as_tensor(pixels), _CELLS))
 
     def guarantee(self) -> Guarantee | None:
         """What is claimed for a release."""
@@ -260,13 +265,14 @@ class FaceMethod(Method[C]):
 
     @torch.no_grad()
     def look(
-        self, picture: Tensor, person: str | None = None, *, twice: bool = True
+        self, picture: Tensor, person: str | None = None, *, twice: bool = True, pixels: Pixels | None = None
     ) -> tuple[list[FoundFace], list[Missed]]:
         """The faces of a picture (3, H, W) that can be changed, and what must be hidden besides.
 
-        person: who is in the picture, if that is known. twice: whether the second finder looks as well.
+        person: who is in the picture, if that is known. twice: whether the second finder looks as well. pixels: the
+        same picture in 8 bits, where it is at hand.
         """
-        pixels = as_pixels(picture)
+        pixels = as_pixels(picture) if pixels is None else pixels
         faces = found_faces(_asked(self.finder, pixels, picture), person)
         return faces, self._missed(picture, pixels, [face.box for face in faces]) if twice else []
 
