@@ -35,7 +35,7 @@ _POOL = 64  # random faces of which those of the wanted traits are taken
 _GLASSES = 0.08  # of the trait, from which on a drawn face may wear them: half of the faces without have more
 _LEAST_POOL = 6
 # What weighs beside likeness: a trait off by 1, landmarks off by the frame's side, hair where skin should be.
-_TRAIT, _ODD, _HAIR = 0.3, 12.0, 0.6
+_TRAIT, _ODD, _HAIR = 0.15, 5.0, 0.3
 _EARLY_ENOUGH = 224  # pixels of the photograph that the whole drawing would take, up to which an early one will do
 _AROUND = 0.04  # of the drawing, around the landmarks
 _WORST = 0.12  # mean distance of landmarks from the mean face's, in shares of the frame, of what is no face
@@ -55,7 +55,7 @@ class PhotorealConfig:
 
     components: int = 14
     rounds: int = 1
-    candidates: int = 4
+    candidates: int = 8
     likeness: float = 0.0
     spread: float = 0.7
     keep: tuple[str, ...] = ("age", "sex")
