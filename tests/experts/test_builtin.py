@@ -10,9 +10,15 @@ import numpy as np
 import pytest
 import torch
 
-from veilkit.errors import CheckpointError, UsageError
+from veilkit.errors import CheckpointError, ConfigError, UsageError
 from veilkit.experts import load_expert
-from veilkit.experts.builtin import HistogramEmbedder, colour_histogram
+from veilkit.experts.builtin import (
+    HistogramEmbedder,
+    StripesEmbedder,
+    colour_histogram,
+    load_stripes,
+    stripe_statistics,
+)
 
 
 def test_people_is_read_from_the_package(reid_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,3 +66,26 @@ def test_asking_it_for_a_gradient_is_refused() -> None:
         HistogramEmbedder().embed(images)
     with torch.no_grad():
         assert HistogramEmbedder().embed(images).shape == (4, 512)
+
+
+def test_stripes_are_what_numpy_says_of_stripes_of_one_colour() -> None:
+    """A picture of eight bands: each stripe has its band's colour, about the picture's mean and in its spread."""
+    bands = np.random.default_rng(0).random((8, 3))
+    picture = np.repeat(bands, 16, axis=0)[:, None, :].repeat(64, axis=1)
+    image = torch.from_numpy(picture).permute(2, 0, 1)[None].float()
+    found = stripe_statistics(image)[0].numpy().reshape(4, 3, 8)
+    expected = (bands - picture.mean((0, 1))) / (picture.std((0, 1)) + 0.02)
+    np.testing.assert_allclose(found[0], expected.T, atol=0.2)  # at its edges a band is smoothed
+    assert np.corrcoef(found[0].ravel(), expected.T.ravel())[0, 1] > 0.99
+
+
+def test_stripes_forget_the_light_and_find_the_clothes() -> None:
+    stripes = StripesEmbedder()
+    torch.manual_seed(0)
+    image = torch.rand(1, 3, 8, 1).repeat_interleave(16, 2).repeat_interleave(64, 3)
+    darker = 0.2 + 0.5 * image
+    assert (stripes.embed(image) @ stripes.embed(darker).T).item() > 0.99
+    assert (stripes.embed(image) @ stripes.embed(image.flip(2)).T).item() < 0.9
+    assert stripes.embed(torch.full((2, 3, 20, 10), 0.5)).abs().max() < 1e-3
+    with pytest.raises(ConfigError, match="mirror image"):
+        load_stripes(flip=True)

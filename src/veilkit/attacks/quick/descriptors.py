@@ -9,6 +9,7 @@ import numpy as np
 
 from veilkit.attacks.pictures import Features, Pictures, resized
 from veilkit.experts import Embedder
+from veilkit.experts.builtin import STRIPES, stripe_statistics
 
 LAYOUT = (16, 8)  # rows and columns of mean colours
 _COMPONENTS = 64  # of colours, and of features, that a description keeps
@@ -29,6 +30,16 @@ def seen(pictures: Pictures, recogniser: Embedder) -> Features:
     features = features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
     colours = layout(pictures) - np.float32(0.5)
     return np.concatenate([colours / np.sqrt(colours.shape[1] / 3), features], axis=1)
+
+
+def worn(pictures: Pictures, recogniser: Embedder) -> Features:
+    """(N, D) unit features and colours from head to foot side by side: what differs between people."""
+    features = pictures.features(recogniser)
+    features = features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
+    stripes = np.empty((len(pictures), 12 * STRIPES), dtype=np.float32)
+    for part, images in pictures.batches():
+        stripes[part] = stripe_statistics(images).numpy()
+    return np.concatenate([stripes, features], axis=1)
 
 
 def standardised(vectors: Features) -> Features:

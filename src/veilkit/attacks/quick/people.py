@@ -15,7 +15,7 @@ from veilkit.attacks.people_split import FEWEST, divide
 from veilkit.attacks.person_search import found_among
 from veilkit.attacks.pictures import Features
 from veilkit.attacks.quick.choices import BLIND, PAIRED, same_person_score
-from veilkit.attacks.quick.descriptors import Axes, seen, standardised
+from veilkit.attacks.quick.descriptors import Axes, standardised, worn
 from veilkit.attacks.target import Budget, given
 from veilkit.types import Evidence, Level, Reason, ReasonCode
 
@@ -26,7 +26,7 @@ _FLOOR = 0.05  # of the variance in a direction, that pictures of one person dif
 class Discriminant(Attack):
     """Learns from protected pictures of other people which differences matter, and searches for the victims by them.
 
-    Colours in small and a recogniser's features are whitened by how pictures of one person differ (WCCN).
+    Colours from head to foot and a recogniser's features are whitened by how pictures of one person differ (WCCN).
     """
 
     name = "discriminant"
@@ -53,8 +53,8 @@ class Discriminant(Attack):
         if victims.search is None or not victims.search.candidates()[0].any():
             text = "none of the people who are attacked can be found again"
             return self.not_applicable(Reason(ReasonCode.NO_IDENTITIES, text))
-        taught = standardised(seen(public.protected, recogniser))[twice]
-        asked = standardised(seen(given(victims.protected), recogniser))
+        taught = standardised(worn(public.protected, recogniser))[twice]
+        asked = standardised(worn(given(victims.protected), recogniser))
         asked = _whitened(taught, public.people[twice], asked)
         chance = {PAIRED: BLIND, **victims.search.chance()}
         scores = (same_person_score(victims, asked, asked), *found_among(victims, asked, asked, chance))

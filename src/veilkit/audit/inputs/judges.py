@@ -12,15 +12,15 @@ from veilkit.errors import CheckpointError
 from veilkit.experts import Embedder, load_expert
 from veilkit.experts.faces import load_viewed, names_view
 
-BUILT_IN = ("people", "histogram")  # in the order of preference
+BUILT_IN = ("people", "stripes", "histogram")  # in the order of preference
 
 
 def choose_expert(wanted: str | Path | Embedder | None) -> tuple[Embedder, tuple[str, ...]]:
-    """The authorised expert; "people" unless told otherwise, and "histogram" where its weights are not installed."""
+    """The authorised expert; "people" unless told otherwise, and "stripes" where its weights are not installed."""
     if wanted is not None:
         return _loaded(wanted), ()
     expert = _first(BUILT_IN, other_than="")
-    assert expert is not None  # the histogram needs no weights
+    assert expert is not None  # stripes need no weights
     if expert.name == BUILT_IN[0]:
         return expert, ()
     return expert, (
