@@ -123,7 +123,10 @@ class Disguise(FaceMethod[DisguiseConfig]):
     default = SMALL
     presets = {"paper": PAPER, "small": SMALL, "photoreal": PhotorealDisguise.default}  # noqa: RUF012
     random = True
-    terms = f"The faces are drawn with weights of the package {PACKAGE} ({TERMS})."
+    terms = (
+        f"The faces are drawn with weights of the package {PACKAGE} ({TERMS}). They look real, but recognisers "
+        "may still match head, light and traits: audit the release."
+    )
 
     def __init__(
         self,
