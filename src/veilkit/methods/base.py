@@ -44,7 +44,7 @@ class Item:
     identity: str | None = None
 
 
-FrameLook: TypeAlias = Literal["small", "full", "twice"]
+FrameLook: TypeAlias = Literal["small", "full", "again", "twice"]
 C = TypeVar("C")
 
 
@@ -213,7 +213,8 @@ class FollowsFaces(Protocol):
     def seen_in(self, pixels: NDArray[np.uint8], look: FrameLook) -> list[Seen]:
         """What is, or may be, a face in a frame.
 
-        look: at the frame shrunk (`small`), as it is (`full`), or as it is and by the second finder too (`twice`).
+        look: at the frame shrunk (`small`), as it is (`full`), or as it is by the second finder too, in its quick
+        search (`again`) or as thoroughly as it does (`twice`).
         """
 
     def treated(

@@ -41,7 +41,7 @@ BLOCK = 100
 Say: TypeAlias = Callable[[str], None]
 Tracks: TypeAlias = list[tuple[int, Seen]]
 _GAP, _TAIL = 2.0, 0.5  # seconds: see TrackSettings
-_FULL, _TWICE = 0.2, 1.0  # seconds between two looks at a frame in full size, and of the second finder
+_FULL, _TWICE = 0.2, 2.0  # seconds between two looks at a frame in full size, and of the second finder
 _EVERY = 0.5  # seconds between two words of progress
 _WAITING = 64  # frames that the one reader may be ahead of what the other needs
 SOUND_DROPPED = "its sound was left out, since voices tell who somebody is (--sound keep keeps it)"
@@ -185,16 +185,17 @@ class VideoBlocks:
     def _sights(self, rate: float) -> Iterator[tuple[list[Seen], int]]:
         """For each frame what is seen in it, and its shot: from the blocks of an earlier run, and then anew.
 
-        The second finder looks at the first frame of a shot, then now and then; while it sees what the first one
-        misses, each time that a frame is searched in full size.
+        The second finder looks at the first frame of a shot, then now and then; and quickly each time that a frame
+        is searched in full size, while it sees what the first one misses.
         """
-        done, shots, again = 0, Shots(), 0
+        done, shots, due, missed = 0, Shots(), 0, False
         full, twice = (max(1, round(seconds * rate)) for seconds in (_FULL, _TWICE))
         for file in _numbered(self.folder, "seen", ".json"):
             block = json.loads(file.read_text())
             for seen, shot in block["frames"]:
                 yield [_seen(each) for each in seen], shot
-            shots, again, done = Shots.from_state(block["shots"]), block["again"], done + 1
+            shots, done = Shots.from_state(block["shots"]), done + 1
+            due, missed = block["due"], block["missed"]
             if len(block["frames"]) < BLOCK:
                 return
         assert isinstance(self.method, FollowsFaces)
@@ -206,15 +207,17 @@ class VideoBlocks:
                 pixels = self.job.shape.fitted(frame.pixels)
                 shot = shots.number(thumbnail(pixels))
                 look: FrameLook = "full" if frame.number % full == 0 else "small"
-                if shot != last or (look == "full" and frame.number >= again):
-                    look = "twice"
+                if shot != last or (look == "full" and frame.number >= due):
+                    look, due = "twice", frame.number + twice
+                elif look == "full" and missed:
+                    look = "again"
                 seen = self.method.seen_in(pixels, look) if frame.whole else []
-                if look == "twice":
-                    again = frame.number + (full if any(each.certainty == 1 for each in seen) else twice)
+                if look in ("again", "twice"):
+                    missed = any(each.certainty == 1 for each in seen)
                 last = shot
                 held.append(([_row(each) for each in seen], shot))
                 yield [_seen(row) for row in held[-1][0]], shot
-            block = {"frames": held, "shots": shots.state(), "again": again}
+            block = {"frames": held, "shots": shots.state(), "due": due, "missed": missed}
             _write_whole(self.folder / f"seen-{number:06}.json", json.dumps(block))
             if len(held) < BLOCK:
                 return

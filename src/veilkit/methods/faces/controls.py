@@ -40,6 +40,7 @@ class FaceBlur(FaceMethod[FaceBlurConfig]):
     name = "faceblur"
     summary = "Gaussian blur of every face found, or of the head of a person crop (preset people)"
     default = FaceBlurConfig()
+    reach = 0.15
     presets = {"people": FaceBlurConfig(finder="head"), "crops": FaceBlurConfig(finder="whole")}  # noqa: RUF012
 
     def change(self, picture: Tensor, face: FoundFace, item: str, *, rng: Randomness) -> Changed:

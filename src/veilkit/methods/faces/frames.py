@@ -27,11 +27,10 @@ from veilkit.rng import Randomness
 if TYPE_CHECKING:
     from veilkit.methods.faces.method import FaceMethod, FoundFace
 
-_AROUND = 1.5  # of a face's longer side, beyond each edge: more than any aligned crop takes in
 _HIDDEN_AROUND = 0.2
 _WEAK = 0.15  # CenterFace's score from which on it sees a face where one was to be expected
 _SAME = 0.3
-_SMALL = 420_000  # pixels of a frame that is shrunk to be searched: 864 x 486
+_SMALL = 300_000  # pixels of a frame that is shrunk to be searched: 730 x 411
 
 
 def seen_in(method: FaceMethod[Any], pixels: NDArray[np.uint8], look: FrameLook) -> list[Seen]:
@@ -44,8 +43,8 @@ def seen_in(method: FaceMethod[Any], pixels: NDArray[np.uint8], look: FrameLook)
     pixels = np.ascontiguousarray(pixels)
     faces, missed = method.look(as_tensor(pixels), twice=False, pixels=pixels)
     weak = _weak(method.finder, pixels, faces)
-    if look == "twice":
-        _, missed = method.look(as_tensor(pixels), pixels=pixels)
+    if look in ("again", "twice"):
+        _, missed = method.look(as_tensor(pixels), pixels=pixels, quick=look == "again")
     back = np.array([width / pixels.shape[1], height / pixels.shape[0]])
     seen = [
         Seen(_scaled(face.box, back), 2, None if face.points is None else face.points.numpy() * back, face.order)
@@ -83,7 +82,7 @@ def treated(
 
     result, outcomes, to_hide = pixels.copy(), dict[int, str](), []
     for number, seen in sorted(tracks, key=lambda each: (-area(each[1].box), each[0])):
-        part = _region(result, seen.box, _AROUND)
+        part = _region(result, seen.box, method.reach)
         if not part.size:
             continue
         if seen.certainty < 2:
@@ -91,7 +90,7 @@ def treated(
             outcomes[number] = DOUBTFUL if seen.certainty == 0 else "hidden"
             continue
         points = None if seen.points is None else torch.from_numpy(seen.points)
-        left, top = _corner(result, seen.box, _AROUND)
+        left, top = _corner(result, seen.box, method.reach)
         face = FoundFace(
             _moved(seen.box, -left, -top),
             None if points is None else points - points.new_tensor([left, top]),

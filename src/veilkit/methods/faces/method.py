@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import torch
@@ -184,6 +184,8 @@ class FaceMethod(Method[C]):
     """
 
     videos = True
+    reach: ClassVar[float] = 1.5
+    """How far beyond the box of a face `change` looks and writes, in longer sides of the box."""
 
     def __init__(
         self, config: C | None = None, *, finder: Detector | None = None, second: Detector | None = None
@@ -191,6 +193,7 @@ class FaceMethod(Method[C]):
         super().__init__(config)
         self._brought = finder, second
         self._finder, self._second = finder, second
+        self._quick: Detector | None = None
         self._bodies: BodyDetector | None = None
         self._people: People | None = None
 
@@ -213,6 +216,13 @@ class FaceMethod(Method[C]):
         if self._second is None and not (self.config.second == "auto" and self._brought[0] is not None):
             self._second = load_second(self.config.second, self.config.finder, self.config.search)
         return self._second
+
+    @property
+    def quick_second(self) -> Detector | None:
+        """The second finder in its quick search; one that was brought stays as it is."""
+        if self._quick is None and self.second is not None and self._brought[1] is None:
+            self._quick = load_second(self.config.second, self.config.finder, "quick")
+        return self._quick or self.second
 
     @property
     def bodies(self) -> BodyDetector | None:
@@ -265,16 +275,25 @@ class FaceMethod(Method[C]):
 
     @torch.no_grad()
     def look(
-        self, picture: Tensor, person: str | None = None, *, twice: bool = True, pixels: Pixels | None = None
+        self,
+        picture: Tensor,
+        person: str | None = None,
+        *,
+        pixels: Pixels | None = None,
+        twice: bool = True,
+        quick: bool = False,
     ) -> tuple[list[FoundFace], list[Missed]]:
         """The faces of a picture (3, H, W) that can be changed, and what must be hidden besides.
 
-        person: who is in the picture, if that is known. twice: whether the second finder looks as well. pixels: the
-        same picture in 8 bits, where it is at hand.
+        person: who is in the picture, if that is known. pixels: the same picture in 8 bits, where it is at hand.
+        twice: whether the second finder looks as well; quick: in its quick search.
         """
         pixels = as_pixels(picture) if pixels is None else pixels
         faces = found_faces(_asked(self.finder, pixels, picture), person)
-        return faces, self._missed(picture, pixels, [face.box for face in faces]) if twice else []
+        if not twice:
+            return faces, []
+        second = self.quick_second if quick else self.second
+        return faces, self._missed(picture, pixels, [face.box for face in faces], second)
 
     def count_faces(self, picture: Tensor) -> dict[str, int]:
         """How many faces the finders see in a picture (3, H, W), and how many regions that may be one."""
@@ -331,12 +350,12 @@ class FaceMethod(Method[C]):
         counts |= {"spared": len(kept)} if kept else {}
         return result, PictureReport(tuple(sorted(set(notes))), details={"faces": report, "counts": counts})
 
-    def _missed(self, picture: Tensor, pixels: Pixels, known: list[Box]) -> list[Missed]:
+    def _missed(self, picture: Tensor, pixels: Pixels, known: list[Box], second: Detector | None) -> list[Missed]:
         """What the second finder saw that is none of the first one's faces, and heads without a face."""
-        if self.second is None:
+        if second is None:
             return []
-        certain = self.second.certain if isinstance(self.second, ThoroughFinder) else 0.0
-        missed = missed_faces(_asked(self.second, pixels, picture), known, certain)
+        certain = second.certain if isinstance(second, ThoroughFinder) else 0.0
+        missed = missed_faces(_asked(second, pixels, picture), known, certain)
         if self.bodies is None:
             return missed
         return missed + faceless_heads(self.bodies.find(pixels), [*known, *(each.box for each in missed)])
@@ -345,7 +364,7 @@ class FaceMethod(Method[C]):
         """The same method under other settings; finders that were loaded by name are loaded anew."""
         changed = super().reconfigured(preset, settings)
         changed._finder, changed._second = self._brought
-        changed._bodies = None
+        changed._bodies = changed._quick = None
         return changed
 
     def check(self) -> None:
