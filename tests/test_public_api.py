@@ -202,7 +202,9 @@ def test_pictures_in_memory_are_as_on_disk(name: str, folder: Path, tmp_path: Pa
         name, {}
     )
     preset = "people" if name.startswith("face") or name == "ksame" else None
-    outcome = veilkit.protect(folder, tmp_path / "out", name, preset=preset, settings=settings, seed=3, names="kept")
+    outcome = veilkit.protect(
+        folder, tmp_path / "out", name, preset=preset, settings=settings, seed=3, names="kept", image_format="png"
+    )
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     paths = [str(path.relative_to(folder)) for path in files]
     assert repr(outcome) == f"Outcome(12 pictures in {str(tmp_path / 'out')!r})"

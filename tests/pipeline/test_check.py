@@ -109,13 +109,13 @@ def test_a_dry_run_reads_everything_and_writes_nothing(source: Path, tmp_path: P
 
 
 def test_boxes_are_kept_and_only_their_pictures_are_done_again(source: Path, tmp_path: Path) -> None:
-    first = protect(source, tmp_path / "release", "faceblur", preset="crops", names="kept")
+    first = protect(source, tmp_path / "release", "faceblur", preset="crops", names="kept", image_format="png")
     assert first.review is not None
     assert first.review.stat().st_mode & 0o077 == 0
     assert {each["path"] for each in shown(first.review)} == {f"person{n % 2:03}/{n:06}.jpg" for n in range(6)}
     before = {path: data for path, data in tree(tmp_path / "release").items() if path.endswith(".png")}
     write_csv(tmp_path / "boxes.csv", {"person000/000002.jpg": (DrawnBox(8, 8, 16, 24),)})
-    boxed = {"preset": "crops", "names": "kept"}
+    boxed = {"preset": "crops", "names": "kept", "image_format": "png"}
     second = protect(source, tmp_path / "release", "faceblur", boxes=tmp_path / "boxes.csv", **boxed)  # type: ignore[arg-type]
     after = {path: data for path, data in tree(tmp_path / "release").items() if path.endswith(".png")}
     assert {path for path in before if before[path] != after[path]} == {"person000/000002.png"}
@@ -147,7 +147,15 @@ def test_boxes_of_yolo_name_pictures_without_their_suffix(source: Path, tmp_path
     folder = tmp_path / "yolo" / "person000"
     folder.mkdir(parents=True)
     (folder / "000002.txt").write_text("0 0.5 0.5 0.25 0.25\n")
-    protect(source, tmp_path / "release", "faceblur", preset="crops", names="kept", boxes=tmp_path / "yolo")
+    protect(
+        source,
+        tmp_path / "release",
+        "faceblur",
+        preset="crops",
+        names="kept",
+        image_format="png",
+        boxes=tmp_path / "yolo",
+    )
     with Image.open(tmp_path / "release" / "person000" / "000002.png") as hidden:
         assert hidden.crop((40, 40, 56, 56)).getextrema() == ((0, 0),) * 3
 
@@ -169,7 +177,7 @@ def test_a_page_shows_what_a_browser_could_not(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["boxes.csv", "boxes.json", "boxes"])
 def test_boxes_come_out_as_they_go_in(source: Path, tmp_path: Path, form: str) -> None:
-    protect(source, tmp_path / "release", "faceblur", preset="crops", names="kept")
+    protect(source, tmp_path / "release", "faceblur", preset="crops", names="kept", image_format="png")
     done = veilkit("ledger", "boxes", tmp_path / "release", tmp_path / form)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("6 boxes of 6 pictures")
@@ -179,7 +187,15 @@ def test_boxes_come_out_as_they_go_in(source: Path, tmp_path: Path, form: str) -
     (box,) = drawn["person000/000000" + (".jpg" if "." in form else "")]
     assert (box.corners(96, 96), box.action) == ((0, 0, 96, 96), "protect")
     before = tree(tmp_path / "release")
-    again = protect(source, tmp_path / "release", "faceblur", preset="crops", names="kept", boxes=tmp_path / form)
+    again = protect(
+        source,
+        tmp_path / "release",
+        "faceblur",
+        preset="crops",
+        names="kept",
+        image_format="png",
+        boxes=tmp_path / form,
+    )
     assert again.protected == 6
     assert {path: data for path, data in tree(tmp_path / "release").items() if path.endswith(".png")} == {
         path: data for path, data in before.items() if path.endswith(".png")

@@ -15,13 +15,14 @@ from PIL import Image
 
 from pictures import picture, write_folder
 from tests.cli.test_commands import veilkit
-from tests.conftest import tree
+from tests.conftest import random_picture, tree
 from veilkit.errors import DestinationError, RefusedImage, UsageError, VeilkitError
 from veilkit.key import read_key
 from veilkit.media.reading import Limits, decode, decode_frames
 from veilkit.methods.in_memory import load_method
 from veilkit.pipeline.formats import foreign_kind
 from veilkit.pipeline.ledger import Entry, Ledger
+from veilkit.pipeline.manifest import read_manifest
 from veilkit.pipeline.pairing import pair
 from veilkit.pipeline.protect import Outcome, protect
 
@@ -335,3 +336,24 @@ def test_a_file_a_pattern_and_a_list_are_sources_too(tmp_path: Path) -> None:
         protect(tmp_path / "in" / "person000" / "000000.jpg", tmp_path / "in" / "person000", "mask")
     with pytest.raises(UsageError, match="kept apart from the pictures"):
         protect(tmp_path / "in" / "person000", tmp_path / "out", "mask", key=tmp_path / "in" / "person000" / "key")
+
+
+def test_methods_on_faces_make_jpeg_of_jpeg_and_others_png(tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    for name in ("a.JPG", "b.png", "c.jpeg", "d.bmp"):
+        Image.fromarray(random_picture(1, 40, 60)).save(tmp_path / "source" / name)
+    sizes = {}
+    for release, options in (("plain", {}), ("small", {"quality": 40})):
+        protect(tmp_path / "source", tmp_path / release, "faceblur", preset="crops", names="keep", seed=1, **options)
+        assert {file.name for file in (tmp_path / release).iterdir() if file.suffix in (".jpg", ".png")} == {
+            "a.jpg", "b.png", "c.jpg", "d.png",
+        }  # fmt: skip
+        with Image.open(tmp_path / release / "a.jpg") as opened:
+            assert (opened.format, opened.size) == ("JPEG", (60, 40))
+        sizes[release] = (tmp_path / release / "a.jpg").stat().st_size
+    assert sizes["small"] < sizes["plain"]
+    assert read_manifest(tmp_path / "plain").image_format == "auto"  # type: ignore[union-attr]
+    protect(tmp_path / "source", tmp_path / "blurred", "blur", names="keep", seed=1)
+    assert not list((tmp_path / "blurred").glob("*.jpg"))
+    protect(tmp_path / "source", tmp_path / "alike", "faceblur", preset="crops", seed=1, pad_files=True)
+    assert len(list((tmp_path / "alike").glob("*.png"))) == 4

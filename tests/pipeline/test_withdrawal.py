@@ -56,11 +56,11 @@ def test_a_persons_pictures_go_from_everywhere_and_the_rest_still_verifies(relea
     done = withdraw(release, only=["person001/*"])
     assert (done.pictures, done.sealed, done.left) == (2, 2, 4)
     assert verifies(release) == 4
-    assert all(data == before[path] for path, data in tree(release).items() if path.endswith(".png"))
+    assert all(data == before[path] for path, data in tree(release).items() if path.endswith((".png", ".jpg")))
     assert b"person001/" not in private_bytes(release)
     lines = [json.loads(line) for line in done.log.read_text().splitlines()]
     assert [line["removed_from"] for line in lines] == [["release", "sealed"]] * 2
-    assert {line["picture"] for line in lines} == {path for path in before if path.endswith(".png")} - set(
+    assert {line["picture"] for line in lines} == {path for path in before if path.endswith((".png", ".jpg"))} - set(
         tree(release)
     )
     assert done.log.stat().st_mode & 0o077 == 0

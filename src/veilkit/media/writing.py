@@ -6,6 +6,7 @@ import errno
 import io
 import os
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -20,7 +21,8 @@ from veilkit.media.reading import Frames
 
 Format: TypeAlias = Literal["png", "jpeg"]
 SUFFIX: dict[Format, str] = {"png": ".png", "jpeg": ".jpg"}
-_JPEG_QUALITY = 95
+JPEGS = (".jpg", ".jpeg", ".jpe", ".jfif")
+QUALITY = 95  # of a JPEG, unless told otherwise
 _STRIP = 512  # rows
 
 
@@ -34,14 +36,36 @@ def to_pixels(image: Tensor) -> NDArray[np.uint8]:
     return whole
 
 
-def encode(pixels: NDArray[np.uint8], image_format: Format, *, compressed: bool = True) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Files:
+    """How pictures are written: as PNG, as JPEG, or as JPEG what was JPEG and the rest as PNG (`auto`)."""
+
+    form: Literal["auto", "png", "jpeg"] = "png"
+    quality: int = QUALITY
+
+    def suffix(self, path: str) -> str:
+        """Of the file that the picture `path` becomes.
+
+        >>> [Files("auto").suffix(path) for path in ("a.JPG", "b.webp")]
+        ['.jpg', '.png']
+        """
+        jpeg = self.form == "jpeg" or (self.form == "auto" and path.lower().endswith(JPEGS))
+        return SUFFIX["jpeg" if jpeg else "png"]
+
+    def __str__(self) -> str:
+        return self.form + ("" if self.quality == QUALITY else f" quality {self.quality}")
+
+
+def encode(
+    pixels: NDArray[np.uint8], image_format: Format, *, compressed: bool = True, quality: int = QUALITY
+) -> bytes:
     """An image file of HWC uint8 RGB pixels, without metadata. A PNG that is not compressed is as large as others."""
     buffer = io.BytesIO()
     image = Image.fromarray(pixels)
     if image_format == "png":
         image.save(buffer, "PNG", **({} if compressed else {"compress_level": 0}))
     else:
-        image.save(buffer, "JPEG", quality=_JPEG_QUALITY, subsampling=0)
+        image.save(buffer, "JPEG", quality=quality, subsampling=0)
     return buffer.getvalue()
 
 

@@ -15,7 +15,7 @@ from veilkit.datasets.labels import labeller
 from veilkit.display import counted
 from veilkit.errors import DataError, MissingExtraError, UsageError
 from veilkit.media.reading import Limits
-from veilkit.media.writing import SUFFIX
+from veilkit.media.writing import Files
 from veilkit.methods import LOOKS_FOR_FACES, METHODS, READS_ALONE, ChangesFaces, Learns, Method, Mixes, Synthesiser
 from veilkit.pipeline.engines.local import LocalEngine
 from veilkit.pipeline.enrolment import release_names
@@ -88,7 +88,7 @@ def check_source(
         method.check()
     except MissingExtraError as error:
         method, no_faces = METHODS[READS_ALONE](), str(error)
-    job = Job(method, Randomness.from_seed(0), source.root, Path(), Path(), "png", Limits())
+    job = Job(method, Randomness.from_seed(0), source.root, Path(), Path(), Files(), Limits())
     paths, others = _paths(source, method)
     chosen = set(_spread(paths, look_at)) if isinstance(method, ChangesFaces) else set()
     entries = _done(job, workers, [Task((Entry(path, path),), look=True, faces=path in chosen) for path in paths])
@@ -127,10 +127,10 @@ def preview(options: ProtectOptions, count: int) -> Path:
         each.mkdir(mode=0o700, parents=True)
     boxes = {} if options.boxes is None else drawn_boxes(options.boxes, places)
     job = Job(
-        method, secret.randomness, places.source, folder, folder / "scratch", options.image_format, options.limits,
+        method, secret.randomness, places.source, folder, folder / "scratch", options.files(method), options.limits,
         None, options.shape, None, options.video, options.video_limits, boxes, folder / "shown",
     )  # fmt: skip
-    name = release_names("pseudonyms", places, secret, SUFFIX[options.image_format])
+    name = release_names("pseudonyms", places, secret, options.files(method))
     paths, _ = _paths(Source(places.source, places.files), method)
     paths = [path for path in paths if not is_video(places.source / path)]
     if not paths:
@@ -157,7 +157,7 @@ def dry_run(options: ProtectOptions) -> Checked:
     places = find_places(
         options.source, Path(options.destination), options.key, options.seed, sealing=bool(options.seal_to)
     )
-    job = Job(method, Randomness.from_seed(0), places.source, Path(), Path(), "png", options.limits)
+    job = Job(method, Randomness.from_seed(0), places.source, Path(), Path(), Files(), options.limits)
     paths, others = _paths(Source(places.source, places.files), method)
     done = _done(job, options.processes, [Task((Entry(path, path),), look=True) for path in paths])
     refused = [(each.source, each.reason) for each in done if each.reason is not None]

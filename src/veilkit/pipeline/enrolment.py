@@ -11,7 +11,7 @@ from veilkit.errors import DataError
 from veilkit.key import Key
 from veilkit.media.reading import has_pages
 from veilkit.media.video import VIDEO_SUFFIX
-from veilkit.media.writing import SUFFIX
+from veilkit.media.writing import Files
 from veilkit.methods import Synthesiser, bind
 from veilkit.pipeline.formats import is_video, why_refused
 from veilkit.pipeline.ledger import NEVER_WRITTEN, Entry, Ledger
@@ -31,7 +31,7 @@ def enrol(wanted: Wanted, places: Places, ledger: Ledger, secret: Key) -> int:
 
 def _enrol_source(wanted: Wanted, places: Places, ledger: Ledger, secret: Key) -> int:
     label, passed_over = labeller(wanted.labels, places.source), 0
-    name = release_names(wanted.names, places, secret, SUFFIX[wanted.image_format])
+    name = release_names(wanted.names, places, secret, wanted.files)
     check = check_sealed_name if wanted.recipients else str
 
     gone = ledger.withdrawn()
@@ -65,12 +65,12 @@ def withdrawn_tag(secret: Key, source: str) -> str:
     return secret.randomness.tag("withdrawn", source).hex()
 
 
-def release_names(names: Names, places: Places, secret: Key, suffix: str) -> Callable[[str], str]:
+def release_names(names: Names, places: Places, secret: Key, files: Files) -> Callable[[str], str]:
     """The name in the release of each picture of the source, which may be a TIFF of several pages."""
 
     def suffix_of(path: str) -> str:
         file = places.source / path
-        return PAGES if has_pages(file) else VIDEO_SUFFIX if is_video(file) else suffix
+        return PAGES if has_pages(file) else VIDEO_SUFFIX if is_video(file) else files.suffix(path)
 
     if names == "kept":
         named = (path for path, kind in places.survey() if kind is Kind.picture or is_video(places.source / path))
@@ -86,7 +86,7 @@ def _enrol_synthetic(method: Synthesiser[Any], wanted: Wanted, places: Places, l
             "say who is in a picture with labels"
         )
     rng = bind(secret.randomness, method)
-    ledger.enrol(planned(method, counts, secret, rng, wanted.names, SUFFIX[wanted.image_format]))
+    ledger.enrol(planned(method, counts, secret, rng, wanted.names, wanted.files.suffix("")))
     known = set(method.classes)
     strangers = sum(count for person, count in counts.items() if person not in known)
     return unknown + others + strangers

@@ -52,7 +52,7 @@ class Manifest(BaseModel):
     seed: int | None = None
     reproducible_by: Literal["the key's holder", "anyone"]
     names: Names
-    image_format: Literal["png", "jpeg"]
+    image_format: Literal["auto", "png", "jpeg"]
     sound: Sound | None = None
     sealed_recipients: int | None = None
     files: NonNegativeInt

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from veilkit.media.reading import Limits
     from veilkit.media.shape import Shape
     from veilkit.media.video import VideoFormat, VideoLimits
+    from veilkit.media.writing import Files
     from veilkit.methods.base import Method
     from veilkit.pipeline.names import Names
 
@@ -71,9 +72,11 @@ class ProtectOptions(Options):
         also=("kept",),
     )
     labels: str = option("auto", f"Who is in a picture: {LABELS}.")
-    image_format: Literal["png", "jpeg"] = option(
-        "png", "Format of the release.", flag="--format", choices=("png", "jpeg")
-    )
+    image_format: Literal["auto", "png", "jpeg"] = option(
+        "auto", "Format of the release. auto is PNG, but methods on faces make JPEG files of JPEG files.",
+        flag="--format", choices=("auto", "png", "jpeg"),
+    )  # fmt: skip
+    quality: int = option(95, "Of JPEG files, up to 100.", kind=int, least=1)
     sound: Literal["drop", "keep", "mute"] = option(
         "drop", "Sound of videos. Voices tell who somebody is.", choices=("drop", "keep", "mute")
     )
@@ -127,7 +130,9 @@ class ProtectOptions(Options):
         super().check()
         labeller(self.labels, places.source)
         self._check_faces()
-        if self.image_format != "png" and self.pad_files:
+        if self.quality > 100:
+            raise UsageError(f"quality must be at most 100, but got {self.quality}")
+        if self.image_format == "jpeg" and self.pad_files:
             raise UsageError("only PNG files can be made alike in size: leave that out, or choose png")
         if self.size is not None or self.stretch:
             _ = self.shape
@@ -192,6 +197,14 @@ class ProtectOptions(Options):
     def form_of_names(self) -> Names:
         """What names in the release are."""
         return "kept" if self.kept_names else "folders" if self.names == "folders" else "pseudonyms"
+
+    def files(self, method: Method[Any]) -> Files:
+        """How the method's pictures are written."""
+        from veilkit.media.writing import Files
+        from veilkit.methods import ChangesFaces
+
+        alike = self.image_format == "auto" and (self.pad_files or not isinstance(method, ChangesFaces))
+        return Files("png" if alike else self.image_format, self.quality)
 
     @property
     def limits(self) -> Limits:

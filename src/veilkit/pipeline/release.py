@@ -18,7 +18,7 @@ from veilkit.errors import DataError, DestinationError
 from veilkit.key import Key
 from veilkit.media.shape import Shape
 from veilkit.media.video import VideoFormat
-from veilkit.media.writing import Format, write_atomically
+from veilkit.media.writing import Files, write_atomically
 from veilkit.methods import Method, Synthesiser
 from veilkit.pipeline.ledger import Ledger
 from veilkit.pipeline.manifest import MANIFEST, SUMS, Manifest, read_manifest, write_sums
@@ -35,7 +35,7 @@ class Wanted:
     """What a release is to be. recipients: to whom the originals are sealed, if to anybody."""
 
     method: Method[Any]
-    image_format: Format
+    files: Files
     names: Names
     labels: str
     recipients: tuple[str, ...]
@@ -48,7 +48,7 @@ def open_release(wanted: Wanted, places: Places, ledger: Ledger, secret: Key) ->
     """Hold the destination, made ready, or refuse it where it holds something else than this release."""
     facts = {
         "method": wanted.method.fingerprint(),
-        "format": f"{wanted.image_format}{wanted.shape}{wanted.video}",
+        "format": f"{wanted.files}{wanted.shape}{wanted.video}",
         "names": wanted.names,
         "source": str(places.source),
     }
@@ -176,7 +176,7 @@ def close_release(wanted: Wanted, places: Places, ledger: Ledger, secret: Key) -
             seed=seed,
             reproducible_by="the key's holder" if secret.seed is None else "anyone",
             names=wanted.names,
-            image_format=wanted.image_format,
+            image_format=wanted.files.form,
             sound=wanted.video.sound if ledger.videos() else None,
             sealed_recipients=len(wanted.recipients) or None,
             files=ledger.count("done", present=False),

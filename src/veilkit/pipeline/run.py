@@ -45,7 +45,7 @@ def run_protect(options: ProtectOptions) -> Outcome:
     shape = _shape(options.shape, chosen)
     secret, new_key = secret_of(places, options.seed)
     wanted = Wanted(
-        chosen, options.image_format, options.form_of_names, options.labels, recipients, shape, options.video
+        chosen, options.files(chosen), options.form_of_names, options.labels, recipients, shape, options.video
     )
     try:
         with Ledger(places.ledger_file(secret)) as ledger, open_release(wanted, places, ledger, secret):
@@ -59,7 +59,7 @@ def run_protect(options: ProtectOptions) -> Outcome:
             if isinstance(chosen, ChangesFaces):
                 shown.mkdir(mode=0o700, exist_ok=True)
             job = Job(
-                chosen, secret.randomness, places.source, places.destination, places.scratch, options.image_format,
+                chosen, secret.randomness, places.source, places.destination, places.scratch, wanted.files,
                 options.limits, sealed, shape, ledger.file.with_suffix(".parts"), options.video, options.video_limits,
                 ledger.boxes(), shown if isinstance(chosen, ChangesFaces) else None,
             )  # fmt: skip

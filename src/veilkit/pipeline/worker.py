@@ -21,7 +21,7 @@ from veilkit.media.boxes import Boxes
 from veilkit.media.reading import Frames, Limits, decode, decode_frames, read_bytes, sha256
 from veilkit.media.shape import Shape, resized
 from veilkit.media.video import VIDEO_SUFFIX, VideoFormat, VideoLimits, open_clip
-from veilkit.media.writing import Format, encode, encode_frames, to_pixels, too_long, write_atomically
+from veilkit.media.writing import SUFFIX, Files, Format, encode, encode_frames, to_pixels, too_long, write_atomically
 from veilkit.methods import ChangesFaces, Method, Mixes, Synthesiser, bind
 from veilkit.pipeline.formats import is_video, why_refused
 from veilkit.pipeline.ledger import NEVER_WRITTEN, Entry
@@ -53,7 +53,7 @@ class Job:
     source: Path
     destination: Path
     scratch: Path
-    image_format: Format
+    files: Files
     limits: Limits
     sealed: SealedFolder | None = None
     shape: Shape = field(default_factory=Shape)
@@ -203,8 +203,10 @@ class Worker:
     def _pixels(self, data: bytes) -> NDArray[np.uint8]:
         return self.job.shape.fitted(decode(data, self.job.limits))
 
-    def _encoded(self, image: torch.Tensor) -> bytes:
-        return encode(to_pixels(image), self.job.image_format, compressed=not self.job.shape.even_files)
+    def _encoded(self, image: torch.Tensor, output: str) -> bytes:
+        form: Format = "jpeg" if output.endswith(SUFFIX["jpeg"]) else "png"
+        even = self.job.shape.even_files
+        return encode(to_pixels(image), form, compressed=not even, quality=self.job.files.quality)
 
     def _protect_each(self, held: list[tuple[Entry, NDArray[np.uint8]]]) -> list[Entry]:
         """Protect pictures by themselves, each in its own size. Empties `held`."""
@@ -240,7 +242,7 @@ class Worker:
         pages = entry.output.endswith(PAGES)
         if len(shown) > 1 and pages != (shown.durations is None):
             return refused_entry(entry, _OTHER_PAGES)
-        if not pages and self.job.image_format == "jpeg":
+        if not pages and entry.output.endswith(SUFFIX["jpeg"]):
             return refused_entry(entry, "an animation, of which a JPEG holds one frame: choose PNG as the format")
         made: list[NDArray[np.uint8]] = []
         reports: list[PictureReport] = []
@@ -305,7 +307,7 @@ class Worker:
         assert images is not None
         done = []
         for entry, image, recipe in zip(entries, images, recipes, strict=True):
-            data = self._encoded(image)
+            data = self._encoded(image, entry.output)
             write_atomically(self.job.destination / entry.output, data, self.job.scratch)
             done.append(replace(entry, state="done", recipe=recipe, output_sha256=sha256(data), reason=None))
         return tuple(done)
@@ -315,7 +317,7 @@ class Worker:
         names = [item_name(entry.source, entry.source_sha256 or "") for entry in entries]
         together = isinstance(self.job.method, Mixes | Synthesiser)
         sources = ["\0\0".join(names)] * len(names) if together else names
-        head = f"{self.job.method.fingerprint()} {self.job.image_format}{self.job.shape}\0\0"
+        head = f"{self.job.method.fingerprint()} {self.job.files}{self.job.shape}\0\0"
         drawn = [self.job.boxes.get(entry.source) for entry in entries]  # only pictures with boxes are done anew
         heads = [head if boxes is None else f"{head}{boxes}\0\0" for boxes in drawn]
         return [
@@ -385,7 +387,11 @@ class Worker:
             report = None if release.reports is None else release.reports[place].as_json()
             if report and "faces" in report:
                 report["size"] = [image.shape[2], image.shape[1]]
-            done.append(self._saved(entries[index], partial(self._encoded, image), report, recipes[index]))
+            done.append(
+                self._saved(
+                    entries[index], partial(self._encoded, image, entries[index].output), report, recipes[index]
+                )
+            )
         return done
 
     def _saved(
