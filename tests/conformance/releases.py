@@ -132,6 +132,8 @@ CASES: tuple[Case, ...] = (
     Case("facereplace", source="faces", needs="dlib"),
     Case("facereplace", _SEED, source="groups", needs="dlib"),
     Case("facereplace", "--preset people " + _SEED),
+    Case("ksame", "--set finder=whole --set people=2", source="faces"),
+    Case("ksame", "--set finder=whole --set people=2 --set size=24 " + _SEED, source="faces"),
 )
 BY_NAME: Mapping[str, Case] = {case.name: case for case in CASES}
 
