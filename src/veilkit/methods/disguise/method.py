@@ -125,8 +125,8 @@ class Disguise(FaceMethod[DisguiseConfig]):
     random = True
     terms = (
         f"The faces are drawn with weights of the package {PACKAGE} ({TERMS}). They look real, but head, light "
-        "and traits stay: at a false-positive rate of 1 %, recognisers still took 9 to 15 % for their originals. With "
-        "--model, or by facereplace, fewer are found: see docs/methods/photoreal.md."
+        "and traits stay: at a false-positive rate of 1 %, recognisers still took 9 to 15 % for their originals. "
+        "With --model, or by facereplace, fewer are found: see docs/methods/photoreal.md."
     )
 
     def __init__(
