@@ -27,8 +27,9 @@ from veilkit.audit.cells.prepared import (
     evidence_of,
 )
 from veilkit.audit.cells.store import CellFiles
+from veilkit.audit.cells.surroundings import found_apart, judged_apart
 from veilkit.audit.inputs.cache import Cache
-from veilkit.audit.inputs.judges import describe
+from veilkit.audit.inputs.judges import describe, with_seen
 from veilkit.audit.options import AuditOptions, AuditPlan, wanted_attacks
 from veilkit.audit.private_files import private_audit_folder, write_private
 from veilkit.audit.report.html import write_report
@@ -69,6 +70,7 @@ def measure(options: AuditOptions) -> AuditResult:
         attacks=wanted_attacks(options.attacks),
         budget=None if options.learn is None else Budget(updates=options.learn, seed=options.draw_seed),
     )
+    plan = with_seen(plan)
     with Cache(plan.features) as kept:
         prepared = Prepared.of(plan, kept)
         _ = prepared.method  # a wrong model is reported before any work
@@ -81,6 +83,9 @@ def measure(options: AuditOptions) -> AuditResult:
         found = compute_cells(prepared, files, options.workers)
         result = _assembled(prepared, found, facts, prepared.rng)
         result = replace(result, verdicts=level_verdicts(result, thresholds))
+        if prepared.plan.seen == "faces":
+            apart = found_apart(prepared, files, options.workers)
+            result = replace(result, surroundings=judged_apart(result, *apart, thresholds))
         recovered = (
             recovered_pictures(result.attacks, prepared.target, _RECOVERED) if options.show_originals else None
         )
@@ -140,6 +145,7 @@ def _assembled(
         unmeasured=(*unmeasured(subject, unpaired, images.measurements, attacks, plan.why_none), *doubts),
         notes=(*subject.notes, *prepared.notes, *notes, *filter(None, (unconfirmed,))),
         alarms=alarms,
+        seen="faces" if subject.seen == "faces" else "pictures",
     )
     return summarise(result)
 
@@ -156,6 +162,7 @@ def _chosen(options: AuditOptions, started: Mapping[str, str], prepared: Prepare
         "decoder_sha256": None if prepared.stolen is None else prepared.stolen.sha256,
         "model_sha256": plan.model and file_sha256(plan.model),
         "boxes": plan.boxes and plan.boxes.name,
+        "kind": plan.kind if plan.kind != "auto" else "faces" if plan.seen == "faces" else None,
     }
     return {name: value for name, value in chosen.items() if value is not None}
 

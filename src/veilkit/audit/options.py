@@ -15,6 +15,7 @@ from veilkit.options import Options, check_model_file, option, words_of
 
 if TYPE_CHECKING:
     from veilkit.attacks import Budget
+    from veilkit.audit.inputs.faces import Seen
     from veilkit.audit.verdicts.verdict import Thresholds
     from veilkit.experts.base import Embedder
     from veilkit.media.reading import Limits
@@ -95,6 +96,11 @@ class AuditOptions(Options):
         None, "CSV path,x,y,w,h,identity: people in whole pictures, each audited as a picture.", kind=Path,
         metavar="FILE", fact="boxes", stands="BOXES",
     )  # fmt: skip
+    kind: str = option(
+        "auto", "What pictures are judged by: faces, with their surroundings apart, or people, by all. auto "
+        "looks for faces in a sample, unless --expert, --judge or --boxes say what is seen.",
+        choices=("auto", "faces", "people"), fact="kind",
+    )  # fmt: skip
     videos: bool = option(
         False, "Audit videos: faces are followed in the originals and cut out of both sides; each track is a person.",
         kind=bool,
@@ -127,6 +133,8 @@ class AuditOptions(Options):
         _ = self.seconds
         if self.videos and self.boxes is not None:
             raise UsageError("boxes are for pictures: leave them out, or --videos")
+        if self.kind == "faces" and self.boxes is not None:
+            raise UsageError("--boxes say where people stand: leave them out, or --kind faces")
         if self.thresholds is not None:
             from veilkit.audit.verdicts.verdict import chosen_thresholds
 
@@ -178,7 +186,8 @@ class AuditPlan:
 
     attacks: names of those to make. budget: of attackers who learn, None for none; why_none: why there is none, where
     one was asked for. people: at most so many are measured, None for all. start: weights that those who train a
-    recogniser start from. model: of the protection, for who can run it or has stolen it.
+    recogniser start from. model: of the protection, for who can run it or has stolen it. seen: what of each file is
+    judged; why_seen: what a reader must know of that choice.
     """
 
     originals: Path
@@ -203,6 +212,9 @@ class AuditPlan:
     start: Path | None = None
     people: int | None = None
     draw_seed: int = 0
+    kind: str = "auto"
+    seen: Seen = "pictures"
+    why_seen: str = ""
 
     @classmethod
     def of(cls, options: AuditOptions, **own: Any) -> AuditPlan:

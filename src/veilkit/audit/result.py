@@ -156,6 +156,18 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Who is found by everything but the face: never part of what is said of faces.
+
+    verdict: of attackers who know nothing of the protection. clean: what the judge finds in the originals' own.
+    """
+
+    judge: Recogniser
+    clean: Score | None
+    verdict: LevelVerdict
+
+
+@dataclass(frozen=True, slots=True)
 class AuditResult:
     """Everything an audit found. No names of originals and no paths are in it."""
 
@@ -185,6 +197,8 @@ class AuditResult:
     rocs: tuple[Roc, ...] = ()
     tallies: Tallies | None = None
     alarms: tuple[Alarm, ...] = ()
+    seen: Literal["pictures", "faces"] = "pictures"
+    surroundings: Surroundings | None = None
     format: Literal["veilkit-audit-2"] = "veilkit-audit-2"
 
     @property

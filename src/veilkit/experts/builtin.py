@@ -1,4 +1,4 @@
-"""The experts that come with veilkit, free of research-only terms."""
+"""The experts that have names: they come with veilkit, with an extra, or lie in the folder of weights."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from veilkit.errors import ConfigError
 from veilkit.experts.base import Embedder, ExpertInfo, check_images, refuse_gradient
 from veilkit.experts.dlib_identity import DlibIdentity
 from veilkit.experts.names import BUILT_IN_NAMES, packaged_weights
+from veilkit.experts.people import RetailPerson, load_osnet
 from veilkit.experts.torch_embedder import TorchEmbedder
 from veilkit.lookup import Lookup
 
@@ -145,5 +146,12 @@ def load_dlib(*, flip: bool = False) -> DlibIdentity:
 
 
 BUILT_IN: Lookup[BuiltIn] = Lookup(
-    "expert", list(zip(BUILT_IN_NAMES, (load_people, load_histogram, load_stripes, load_dlib), strict=True))
+    "expert",
+    list(
+        zip(
+            BUILT_IN_NAMES,
+            (load_people, load_histogram, load_stripes, load_dlib, RetailPerson.load, load_osnet),
+            strict=True,
+        )
+    ),
 )

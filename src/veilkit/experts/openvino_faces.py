@@ -119,10 +119,10 @@ class OpenVinoFace(Predictor):
 
     def _run(self, name: str, inputs: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
         if name not in self._opened:
-            self._opened[name] = _compiled(self._models[name])
-        compiled = self._opened[name]
-        out = compiled(inputs)
-        return {output.any_name: np.asarray(out[output]) for output in compiled.outputs}
+            self._opened[name] = compiled(self._models[name])
+        network = self._opened[name]
+        out = network(inputs)
+        return {output.any_name: np.asarray(out[output]) for output in network.outputs}
 
 
 def _corner(box: Tensor) -> tuple[Tensor, Tensor]:
@@ -149,7 +149,8 @@ def _blob(image: Tensor, matrix: Tensor, side: int) -> NDArray[np.float32]:
     return np.ascontiguousarray(warp(image, matrix, (side, side)).mul(255).flip(1).numpy())
 
 
-def _compiled(path: Path) -> Any:
+def compiled(path: Path) -> Any:
+    """A network of OpenVINO, for one thread."""
     try:
         openvino = importlib.import_module("openvino")
     except ImportError:

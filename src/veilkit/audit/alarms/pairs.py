@@ -103,6 +103,7 @@ def _may_be_unlike(manifest: Manifest | None) -> bool:
 
 
 def _by_pixels(subject: Subject) -> Related:
+    subject = subject.whole
     assert subject.originals is not None
     count = len(subject.protected)
     places = np.unique(np.linspace(0, count - 1, min(count, _LOOKED_AT)).astype(int))

@@ -22,14 +22,15 @@ _MOST = 0.5  # of the pictures that must be the same
 
 def check_pixels(subject: Subject) -> Iterator[Alarm]:
     """Compare protected pictures with their originals and with each other."""
-    count = len(subject.protected)
-    places = np.unique(np.linspace(0, count - 1, min(count, _LOOKED_AT)).astype(int))
+    places = _chosen(len(subject.protected))
     if subject.originals is not None and (near := _unchanged(subject.originals, subject.protected, places)):
         yield Alarm(
             "unchanged",
             f"{near} of {len(places)} protected pictures that were looked at equal their originals, or differ less "
             f"than a good JPEG does ({_NEARLY:g} dB): they are not protected",
         )
+    subject = subject.whole
+    places = _chosen(len(subject.protected))
     same, flat = _same(subject.protected, places)
     different = len({file.sha256 for file in _sources(subject).files})
     if len(places) > 1 and different > 1 and max(same, flat) > _MOST * len(places):
@@ -39,6 +40,10 @@ def check_pixels(subject: Subject) -> Iterator[Alarm]:
             f"{max(same, flat)} of {len(places)} protected pictures {what}: nothing can be found in them and nothing "
             "can be done with them. Scores of privacy say nothing of a protection here",
         )
+
+
+def _chosen(count: int) -> NDArray[np.int_]:
+    return np.unique(np.linspace(0, count - 1, min(count, _LOOKED_AT)).astype(int))
 
 
 def _sources(subject: Subject) -> FilePictures:
@@ -83,6 +88,7 @@ def check_noise(subject: Subject, rng: Randomness) -> Iterator[Alarm]:
     or pixelation takes away depends on the picture, and differs between pictures; noise that is made once and used
     again does not.
     """
+    subject = subject.whole
     places = _of_one_size(subject, rng)
     if len(places) < _FEWEST:
         return

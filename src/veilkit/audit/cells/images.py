@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from veilkit.attacks.intervals import mean_score
 from veilkit.attacks.pictures import SMALLEST, Pictures, resized
 from veilkit.audit.inputs.cache import Cache
+from veilkit.audit.inputs.faces import face_finder, face_of, find_faces
 from veilkit.audit.inputs.pictures import LARGEST, FilePictures
 from veilkit.audit.inputs.subject import Subject
 from veilkit.audit.inputs.synthetic_subject import UnpairedSubject
@@ -21,6 +22,7 @@ from veilkit.rng import Randomness
 from veilkit.types import Role
 
 PAIRS = 2000  # synthetic pictures that are compared with an original
+_SAME_PLACE = 0.3  # intersection over union of a face found and the original's
 _SIMILARITY, _CHAOS = "similarity 1", "chaos 1"
 
 
@@ -81,6 +83,41 @@ def one_size(pictures: Pictures) -> bool:
 
 
 TO_ORIGINAL = "protected to original"
+FACES_FOUND, POINTS_OFF = "faces found", "landmarks off"
+
+
+def face_scores(subject: Subject, limits: Limits, cache: Cache, rng: Randomness) -> tuple[Measurement, ...]:
+    """How many faces are still found where they are in the originals, and how far off their points then are."""
+    root, digests = subject.protected.root, {file.path: file.file_sha256 for file in subject.protected.files}
+    found = find_faces(root, digests, face_finder(), limits, cache, "protected pictures")
+    hits, off = [], []
+    for file in subject.protected.files:
+        wanted = face_of(file)
+        nearest = max(found[file.path], key=wanted.overlap, default=None)
+        hit = nearest is not None and wanted.overlap(nearest) >= _SAME_PLACE
+        hits.append(float(hit))
+        apart = np.nan
+        if nearest is not None and hit:
+            steps = np.linalg.norm(np.array(nearest.points) - np.array(wanted.points), axis=1)
+            apart = float(steps.mean()) / max(wanted.eyes_apart, 1e-6)
+        off.append(apart)
+    people = subject.people
+    measured = [
+        Measurement(
+            "images", "protected",
+            mean_score(FACES_FOUND, np.array(hits), people, role=Role.UTILITY, higher_is_better=True, rng=rng,
+                       note="where they are in the originals", rate=True),
+        )
+    ]  # fmt: skip
+    known = np.isfinite(off)
+    if known.any():
+        note = "of the distance between the eyes, where a face was found"
+        score = mean_score(
+            POINTS_OFF, np.array(off)[known], None if people is None else people[known], role=Role.UTILITY,
+            higher_is_better=False, rng=rng, note=note, rate=True,
+        )  # fmt: skip
+        measured.append(Measurement("images", "protected", score))
+    return tuple(measured)
 
 
 def image_scores(subject: Subject, cache: Cache, rng: Randomness) -> tuple[tuple[Measurement, ...], tuple[str, ...]]:

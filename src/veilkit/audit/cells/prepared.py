@@ -25,7 +25,7 @@ from veilkit.attacks import (
 from veilkit.attacks.base import LACKING
 from veilkit.attacks.learned.foreground import foreground
 from veilkit.attacks.learned.learning import digest
-from veilkit.audit.cells.images import class_similarity, image_scores
+from veilkit.audit.cells.images import class_similarity, face_scores, image_scores
 from veilkit.audit.cells.recognition import Recognition, recognise
 from veilkit.audit.inputs.cache import Cache
 from veilkit.audit.inputs.judges import choose_expert, choose_judge
@@ -72,9 +72,9 @@ class Prepared:
         self.plan, self.cache, self.student = plan, cache, student
         self.rng = Randomness.from_seed(plan.draw_seed)
         self.subject = subject
-        self.expert, expert_notes = choose_expert(plan.expert)
-        self.judge, judge_notes = choose_judge(plan.judge, self.expert)
-        self.notes = (*expert_notes, *judge_notes)
+        self.expert, expert_notes = choose_expert(plan.expert, subject.seen)
+        self.judge, judge_notes = choose_judge(plan.judge, self.expert, subject.seen)
+        self.notes = (*filter(None, (plan.why_seen,)), *expert_notes, *judge_notes)
 
     @classmethod
     def of(cls, plan: AuditPlan, cache: Cache) -> Prepared:
@@ -82,7 +82,7 @@ class Prepared:
         student = load_student(plan)
         subject = load_subject(
             plan.originals, plan.protected, key=plan.key, seed=plan.seed, labels=plan.labels, limits=plan.limits,
-            cache=cache, boxes=plan.boxes,
+            cache=cache, boxes=plan.boxes, seen=plan.seen,
         )  # fmt: skip
         return cls(plan, cache, _limited(subject, plan), student)
 
@@ -119,9 +119,10 @@ class Prepared:
     @property
     def cells(self) -> tuple[str, ...]:
         """Names of the cells, those that others profit from first."""
-        seen = () if self.subject.search is None else (f"{RECOGNITION}expert", f"{RECOGNITION}judge")
         names = ATTACKS if self.unpaired is None else UNPAIRED_ATTACKS
-        return (*seen, IMAGES, *(f"{ATTACK}{name}" for name in names if name in self.plan.attacks))
+        attacks = tuple(f"{ATTACK}{name}" for name in names if name in self.plan.attacks)
+        seen = () if self.subject.search is None else (f"{RECOGNITION}expert", f"{RECOGNITION}judge")
+        return (*seen[1:], *attacks) if self.plan.seen == "surroundings" else (*seen, IMAGES, *attacks)
 
     def facts(self, cell: str) -> dict[str, Any]:
         """All that a cell's numbers depend on, as JSON values: hashes of its inputs, versions, settings, the seed."""
@@ -173,7 +174,8 @@ class Prepared:
         )
         if plan.budget is None:
             return target
-        masks = None if subject.originals is None else foreground(subject.originals, _MASKS)
+        upright = subject.originals is not None and subject.seen == "pictures"
+        masks = foreground(subject.originals, _MASKS) if subject.originals is not None and upright else None
         return replace(target, budget=plan.budget, masks=masks, work=plan.work, start=plan.start)
 
     @cached_property
@@ -198,6 +200,8 @@ class Prepared:
 
     def _images(self) -> ImageCell:
         measured, notes = image_scores(self.subject, self.cache, self.rng)
+        if self.subject.seen == "faces":
+            measured += face_scores(self.subject, self.plan.limits, self.cache, self.rng)
         if self.unpaired is not None:
             measured += class_similarity(self.unpaired, self.plan.limits, self.cache, self.rng)
         return ImageCell(measured, notes)

@@ -21,7 +21,7 @@ class CellFiles:
 
     def __init__(self, folder: Path, prefix: str = "") -> None:
         """prefix: what the names of the files begin with, where several audits share a folder."""
-        self.folder, self._prefix = folder, prefix
+        self.folder, self.prefix = folder, prefix
 
     def open(self) -> CellFiles:
         """Make the folder, and remove what a killed run left half written."""
@@ -36,7 +36,7 @@ class CellFiles:
 
     def file(self, name: str) -> Path:
         """Where a cell is kept."""
-        return self.folder / f"{self._prefix}{name.replace('/', '.')}.json"
+        return self.folder / f"{self.prefix}{name.replace('/', '.')}.json"
 
     def read(self, name: str) -> dict[str, Any] | None:
         """A cell, or None where there is none that can be read."""

@@ -5,20 +5,34 @@ A name such as dlib@dlib is an identity expert of faces that is shown a view of 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+from veilkit.audit.inputs.faces import Seen, choose_seen
+from veilkit.audit.options import AuditPlan
 from veilkit.audit.result import Recogniser
-from veilkit.errors import CheckpointError
+from veilkit.errors import CheckpointError, MissingExtraError
 from veilkit.experts import Embedder, load_expert
 from veilkit.experts.faces import load_viewed, names_view
+from veilkit.pipeline.manifest import known_manifest
+from veilkit.pipeline.synthesis import is_synthetic
 
 BUILT_IN = ("people", "stripes", "histogram")  # in the order of preference
+STRONGEST = ("retail-0277", "osnet", *BUILT_IN)
+FACES = ("mobilefacenet@arcface", "dlib@dlib")
 
 
-def choose_expert(wanted: str | Path | Embedder | None) -> tuple[Embedder, tuple[str, ...]]:
-    """The authorised expert; "people" unless told otherwise, and "stripes" where its weights are not installed."""
+def choose_expert(wanted: str | Path | Embedder | None, seen: Seen = "pictures") -> tuple[Embedder, tuple[str, ...]]:
+    """The authorised expert; "people" unless told otherwise, and "stripes" where its weights are not installed.
+
+    For faces it is the last face network at hand, as the first one judges.
+    """
     if wanted is not None:
         return _loaded(wanted), ()
+    if seen == "faces":
+        expert = _first(FACES[::-1], other_than="")
+        assert expert is not None  # or the plan would not ask for faces
+        return expert, ("no authorised expert was named: a face network stands in for it",)
     expert = _first(BUILT_IN, other_than="")
     assert expert is not None  # stripes need no weights
     if expert.name == BUILT_IN[0]:
@@ -28,15 +42,35 @@ def choose_expert(wanted: str | Path | Embedder | None) -> tuple[Embedder, tuple
     )
 
 
-def choose_judge(wanted: str | Path | Embedder | None, expert: Embedder) -> tuple[Embedder, tuple[str, ...]]:
-    """The judge: the built-in recogniser that is not the expert, unless told otherwise."""
-    judge = _loaded(wanted) if wanted is not None else _first(BUILT_IN, other_than=expert.sha256) or expert
+def choose_judge(
+    wanted: str | Path | Embedder | None, expert: Embedder, seen: Seen = "pictures"
+) -> tuple[Embedder, tuple[str, ...]]:
+    """The judge: the strongest recogniser at hand that is not the expert, unless told otherwise."""
+    names = FACES if seen == "faces" else STRONGEST
+    judge = _loaded(wanted) if wanted is not None else _first(names, other_than=expert.sha256) or expert
     if judge.sha256 != expert.sha256:
         return judge, ()
     return judge, (
         "judge and expert are one and the same model: the judge's numbers are not independent. "
         "Name another judge with --judge",
     )
+
+
+def with_seen(plan: AuditPlan) -> AuditPlan:
+    """The plan with what of the pictures is judged: what was asked for, or what the originals show.
+
+    An expert, a judge or boxes that were named say themselves what is seen.
+    """
+    named = plan.kind == "auto" and (plan.expert, plan.judge, plan.boxes) != (None, None, None)
+    if named or is_synthetic(known_manifest(plan.protected)[0]):
+        return plan
+    seen, why = choose_seen(plan.originals, plan.limits, plan.kind)
+    if seen == "faces" and plan.judge is None and _first(FACES, other_than="") is None:
+        missing = MissingExtraError("a face network", "faces")
+        if plan.kind == "faces":
+            raise missing
+        seen, why = "pictures", f"the originals show faces, but whole pictures are judged: {missing}"
+    return replace(plan, seen=seen, why_seen=why)
 
 
 def describe(embedder: Embedder) -> Recogniser:
@@ -54,9 +88,9 @@ def _loaded(wanted: str | Path | Embedder) -> Embedder:
 def _first(names: tuple[str, ...], *, other_than: str) -> Embedder | None:
     for name in names:
         try:
-            expert = load_expert(name)
-        except CheckpointError:
+            expert = _loaded(name)
+            if expert.sha256 != other_than:
+                return expert
+        except (CheckpointError, MissingExtraError):
             continue
-        if expert.sha256 != other_than:
-            return expert
     return None

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import cv2
 import numpy as np
@@ -28,12 +28,22 @@ Box: TypeAlias = tuple[int, int, int, int]
 """Left, top, width and height in pixels of the upright picture."""
 
 
+class Part(Protocol):
+    """What is made of a whole picture before it is measured. Its repr tells it from others."""
+
+    def size(self, height: int, width: int) -> tuple[int, int]:
+        """Height and width of what is made of a picture of this size."""
+
+    def cut(self, pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """HWC uint8 of the whole picture -> of the part."""
+
+
 @dataclass(frozen=True, slots=True)
 class File:
     """A picture file that can be read: its path below the root, its hash, and the size it is measured at.
 
-    box: the part of the file that is the picture, None where it is all of it. whole: the file's hash where there is a
-    box; `sha256` then stands for file and box.
+    box, part: what of the file is the picture, None where it is all of it. whole: the file's hash where there is a
+    box or part; `sha256` then stands for both.
     """
 
     path: str
@@ -42,11 +52,17 @@ class File:
     width: int
     box: Box | None = None
     whole: str = ""
+    part: Part | None = None
 
     @property
     def file_sha256(self) -> str:
         """The hash of the file's bytes."""
         return self.whole or self.sha256
+
+    def of_part(self, part: Part) -> File:
+        """A part of this file, which must have been scanned whole."""
+        size = _bounded_size(*part.size(self.height, self.width))
+        return File(self.path, sha256(f"{self.sha256} {part}".encode()), *size, None, self.sha256, part)
 
     def cropped(self, box: Box) -> File | None:
         """A part of this file, which must have been scanned whole; None where the box lies outside of it."""
@@ -102,6 +118,16 @@ class FilePictures(Pictures):
         files = [self.files[place] for place in places]
         return FilePictures(self.root, files, self._limits, self._cache, self._what)
 
+    def whole(self) -> FilePictures:
+        """The files that these pictures are parts of, as they are."""
+        files = [File(file.path, file.file_sha256, *self._whole_size(file)) for file in self.files]
+        return FilePictures(self.root, files, self._limits, self._cache, self._what)
+
+    def _whole_size(self, file: File) -> tuple[int, int]:
+        kept = self._cache.get(_WHOLE_SIZE, [file.file_sha256]).get(file.file_sha256)
+        height, width = self._decoded(file).shape[:2] if kept is None else kept
+        return _bounded_size(int(height), int(width))
+
     @property
     def sizes(self) -> NDArray[np.int64]:
         """(N, 2): height and width of each picture."""
@@ -110,10 +136,13 @@ class FilePictures(Pictures):
     def pixels(self, index: int) -> NDArray[np.uint8]:
         """One picture as HWC uint8 RGB, of at most LARGEST pixels."""
         file = self.files[index]
-        if file.box is None:
+        if file.box is None and file.part is None:
             return _bounded(self._decoded(file))
         if self._last is None or self._last[0] != file.path:
             self._last = (file.path, self._decoded(file))
+        if file.part is not None:
+            return _bounded(file.part.cut(self._last[1]))
+        assert file.box is not None
         left, top, width, height = file.box
         return _bounded(np.ascontiguousarray(self._last[1][top : top + height, left : left + width]))
 

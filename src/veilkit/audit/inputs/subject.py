@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from veilkit.attacks.search import Search, plan_search
 from veilkit.audit.inputs.cache import Cache
+from veilkit.audit.inputs.faces import Seen, cut_faces, face_finder, find_faces
 from veilkit.audit.inputs.hash_names import named_by_hash
 from veilkit.audit.inputs.items import (
     Item,
@@ -38,6 +39,7 @@ class Subject:
     """The pictures of an audit, in one order; originals is None where no pairs were found, people where unknown.
 
     notes: what a reader must know about them. no_search: why people cannot be searched for, where search is None.
+    seen: what of the files the pictures are.
     """
 
     protected: FilePictures
@@ -51,6 +53,17 @@ class Subject:
     pairing: Pairing
     inputs: tuple[Input, Input]
     notes: tuple[str, ...]
+    seen: Seen = "pictures"
+
+    @property
+    def whole(self) -> Subject:
+        """The same with whole files for pictures, each once, where those are parts of files."""
+        if self.seen == "pictures":
+            return self
+        places = np.unique([file.path for file in self.protected.files], return_index=True)[1]
+        some = self.only(places, "")
+        return replace(some, originals=some.originals and some.originals.whole(), protected=some.protected.whole(),
+                       seen="pictures", notes=self.notes)  # fmt: skip
 
     def only(self, places: NDArray[np.int64], note: str) -> Subject:
         """Some of the pictures, with a note that says so."""
@@ -100,10 +113,12 @@ def load_subject(
     limits: Limits,
     cache: Cache,
     boxes: Path | None = None,
+    seen: Seen = "pictures",
 ) -> Subject:
     """Find pairs, labels and the search; raises DataError where nothing at all could be measured.
 
     boxes: a file of `boxes.read_boxes`; then each box is a picture, cut out of both sides, and says who is in it.
+    seen: what of each file is a picture; of files without originals, which tell where faces are, all.
     """
     originals_paths = [record.path for record in load_folder(originals, "none").records]
     protected_paths = [record.path for record in load_folder(protected, "none").records]
@@ -136,7 +151,11 @@ def load_subject(
     if market:
         items, market_notes = market_test_part(items)
         notes += market_notes
-    items, files, inputs, box_notes = _readable(originals, protected, items, limits, cache, boxed=boxes is not None)
+    if not pairing.pairs:
+        seen = "pictures"
+    items, files, inputs, box_notes = _readable(
+        originals, protected, items, limits, cache, boxed=boxes is not None, seen=seen
+    )
     if boxes is not None:
         whole = len({item.original for item in items})
         where = counted(whole, "whole picture", "whole pictures")
@@ -155,7 +174,7 @@ def load_subject(
     query, gallery = queries_and_gallery(items, market)
     search, search_notes = plan_search([i.identity for i in items], [i.camera for i in items], query, gallery)
     if search is not None and not market:
-        how = "boxes" if boxes is not None else "a plain folder"
+        how = "boxes" if boxes is not None else "a plain folder" if seen == "pictures" else seen
         notes.append(f"{how}: each picture is searched for among all others, itself excluded")
     paired = items[0].original is not None
     return Subject(
@@ -170,16 +189,18 @@ def load_subject(
         pairing=pairing,
         inputs=inputs,
         notes=(*manifest_notes, *pairing.notes, *notes, *(search_notes if search is not None else ())),
+        seen=seen,
     )
 
 
 def _readable(
-    originals: Path, protected: Path, items: list[Item], limits: Limits, cache: Cache, *, boxed: bool = False
+    originals: Path, protected: Path, items: list[Item], limits: Limits, cache: Cache, *, boxed: bool, seen: Seen
 ) -> tuple[list[Item], tuple[list[File], list[File]], tuple[Input, Input], list[str]]:
+    parted = boxed or seen != "pictures"
     raw_paths = [*dict.fromkeys(item.original for item in items if item.original is not None)]
     made_paths = [*dict.fromkeys(item.protected for item in items)]
-    raw, raw_refused = scan(originals, raw_paths, limits, cache, "originals", whole=boxed)
-    made, made_refused = scan(protected, made_paths, limits, cache, "protected pictures", whole=boxed)
+    raw, raw_refused = scan(originals, raw_paths, limits, cache, "originals", whole=parted)
+    made, made_refused = scan(protected, made_paths, limits, cache, "protected pictures", whole=parted)
     kept = [item for item in items if item.protected in made and (item.original is None or item.original in raw)]
     if not kept:
         reasons = ", ".join(f"{reason} ({count})" for reason, count in (raw_refused + made_refused).most_common(3))
@@ -187,6 +208,10 @@ def _readable(
     notes: list[str] = []
     if boxed:
         kept, files = _cut(kept, raw, made, notes)
+    elif seen != "pictures":
+        digests = {item.original: raw[item.original].sha256 for item in kept if item.original is not None}
+        found = find_faces(originals, digests, face_finder(), limits, cache, "originals")
+        kept, files, notes = cut_faces(kept, raw, made, found, seen)
     else:
         files = ([raw[i.original] for i in kept if i.original is not None], [made[i.protected] for i in kept])
     inputs = tuple(

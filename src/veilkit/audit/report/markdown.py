@@ -66,6 +66,8 @@ def _short(report: Report) -> Iterator[str]:
         (f"{each.level} {each.name}: {each.knows}", f"**{each.grade}**", each.sentences) for each in report.verdicts
     ]
     yield from table(("attacker", "verdict", "what was found"), rows)
+    if report.surroundings:
+        yield from (f"**By the surroundings, not the face.** {report.surroundings}", "")
     if report.needed:
         yield from (f"For more verdicts: {report.needed}.", "")
     yield from (f"**Utility kept.** {report.utility_text}", "")

@@ -6,6 +6,7 @@ import shlex
 from dataclasses import dataclass
 
 from veilkit.attacks import ATTACKS, UNPAIRED_ATTACKS, Need
+from veilkit.audit.cells.images import FACES_FOUND, POINTS_OFF
 from veilkit.audit.options import NO_BUDGET, AuditOptions
 from veilkit.audit.report.plane import Point, anchors
 from veilkit.audit.report.tables import AttackRow, RecognitionTable, attack_rows, recognition_tables
@@ -55,6 +56,32 @@ def utility(result: AuditResult) -> Utility | None:
         result.score("expert", DIFFERENCE, "rank-1"),
         next((m.chance for m in result.measurements if m.by == "expert" and m.score.metric == "rank-1"), None),
     )
+
+
+def faces_measured(result: AuditResult) -> tuple[Measurement, ...]:
+    """What is kept of the faces as such."""
+    return tuple(each for each in result.measurements if each.score.metric in (FACES_FOUND, POINTS_OFF))
+
+
+def faces_kept(result: AuditResult) -> tuple[str, ...]:
+    """The same in words."""
+    said = {
+        FACES_FOUND: "{} of the faces are still found",
+        POINTS_OFF: "their points are off by {} of the eyes' distance",
+    }
+    return tuple(said[each.score.metric].format(percent(each.score.value)) for each in faces_measured(result))
+
+
+def surroundings_text(result: AuditResult) -> str:
+    """Who is found by everything but the face; empty where that was not asked."""
+    apart = result.surroundings
+    if apart is None:
+        return ""
+    clean = (
+        "" if apart.clean is None else f" In the originals' own surroundings it finds {percent(apart.clean.value)}."
+    )
+    grade = f"{apart.verdict.grade}. " if apart.verdict.grade.graded else ""
+    return f"{grade}{apart.verdict.sentences} The judge was {apart.judge.name}.{clean}"
 
 
 def thresholds_of(result: AuditResult) -> Thresholds:
@@ -152,6 +179,7 @@ class Report:
     grades: dict[Grade, str]
     command: str
     synthetic: bool
+    surroundings: str
 
     @property
     def proven(self) -> tuple[FindingRow, ...]:
@@ -183,6 +211,7 @@ def report_of(result: AuditResult) -> Report:
         images=tuple(each for each in result.measurements if each.by == "images"),
         grades=thresholds_of(result).meaning(),
         command=command(result),
+        surroundings=surroundings_text(result),
         synthetic=any(evidence.attack in UNPAIRED_ATTACKS for evidence in result.attacks),
     )
 
@@ -190,12 +219,16 @@ def report_of(result: AuditResult) -> Report:
 def utility_text(result: AuditResult, use: Utility | None) -> str:
     """What is kept in a sentence, or why that is not known."""
     if use is None:
+        if faces := faces_kept(result):
+            return f"{' and '.join(faces).capitalize()}."
         why = result.unmeasured[0].why if result.unmeasured else "people could not be searched for"
         return f"Not measured: {why}."
     interval = f" (95 % interval {span(use.score)} %)" if span(use.score) else ""
     originals = "" if use.originals is None else f"; {shown(use.originals)} among the originals"
     chance = "" if use.chance is None else f"; {percent(use.chance)} by chance"
     kept = "" if use.kept is None else f" That is {percent(use.kept)} of what the originals allow."
+    faces = faces_kept(result)
+    kept += f" Of the faces as such, {' and '.join(faces)}." if faces else ""
     return (
         f"The authorised expert ({result.expert.name}) finds the right person among protected pictures "
         f"{shown(use.score)} of the time{interval}{originals}{chance}.{kept}"

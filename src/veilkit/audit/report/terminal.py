@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from textwrap import shorten
 from typing import Any
 
-from veilkit.audit.report.model import report_of, utility, utility_text
-from veilkit.audit.result import AuditResult
+from veilkit.audit.report.model import faces_kept, faces_measured, report_of, utility, utility_text
+from veilkit.audit.result import AuditResult, Surroundings
 from veilkit.audit.verdicts.remedies import needed
 from veilkit.audit.verdicts.verdict import ORDER, Grade, LevelVerdict, Rate
 from veilkit.audit.verdicts.wording import percent
@@ -29,6 +29,8 @@ def lines(result: AuditResult) -> Iterator[str]:
     for verdict in report.verdicts:
         grade = f"{verdict.grade.upper()}. " if verdict.grade.graded else ""  # else the text begins with it
         yield f"{verdict.level} ({verdict.name}): {grade}{verdict.sentences}"
+    if report.surroundings:
+        yield f"By the surroundings, not the face: {report.surroundings}"
     for row in report.proven:
         if not row.repeated:
             yield f"{row.finding.role.value}: {row.finding.text}"
@@ -51,6 +53,8 @@ def short(result: AuditResult) -> Iterator[str]:
             yield shorten(f"ALARMS, too: {', '.join(each.name for each in others)}", _WIDTH, placeholder=" ...")
     yield _judged(result)
     yield from _table(worst_first(result))
+    if result.surroundings is not None:
+        yield _apart(result.surroundings)
     yield _kept(result)
     if more := needed(result.verdicts):
         yield shorten(f"For more verdicts: {more}", _WIDTH, placeholder=" ... (--verbose)")
@@ -83,6 +87,15 @@ def as_json(result: AuditResult) -> dict[str, Any]:
             "finds": _value(use.score if use else None),
             "finds in originals": _value(use.originals if use else None),
         },
+        "judged by": result.seen,
+        "faces": {each.score.metric: each.score.value for each in faces_measured(result)},
+        "surroundings": None
+        if result.surroundings is None
+        else {
+            "judge": result.surroundings.judge.name,
+            "finds in originals": _value(result.surroundings.clean),
+            **_level_values(result.surroundings.verdict),
+        },
         "levels": [_level_values(each) for each in worst_first(result)],
         "alarms": [{"name": each.name, "text": each.text} for each in result.alarms],
         "not measured": [{"what": each.what, "why": each.why} for each in result.unmeasured],
@@ -99,7 +112,8 @@ def _judged(result: AuditResult) -> str:
     of_what = f"{result.protected.name}: {counted(result.pictures, 'picture', 'pictures')}, {who}"
     clean = _found_in_originals(result)
     finds = "" if clean is None else f", finds {percent(clean.value)} of the originals"
-    return f"{of_what}; judge {result.judge.name}{finds}"
+    by = "by faces, judge" if result.seen == "faces" else "judge"
+    return f"{of_what}; {by} {result.judge.name}{finds}"
 
 
 def _found_in_originals(result: AuditResult) -> Score | None:
@@ -134,12 +148,25 @@ def _span(rate: Rate) -> str:
     return "" if rate.low is None or rate.high is None else f" ({100 * rate.low:.1f}–{100 * rate.high:.1f})"
 
 
+def _apart(surroundings: Surroundings) -> str:
+    """What is found without the faces, in one line."""
+    verdict, worst = surroundings.verdict, surroundings.verdict.worst
+    by = f"By the surroundings, not the face (judge {surroundings.judge.name}): {_grade(verdict.grade)}"
+    if worst is None:
+        return by
+    name, measure, finds, blind = _worst(verdict)
+    return f"{by}, {name}, {measure} {finds}, blind guessing {blind}"
+
+
 def _kept(result: AuditResult) -> str:
     use = utility(result)
+    if use is None and result.seen == "faces":
+        return f"Kept: {', '.join(faces_kept(result))}"
     if use is None:
         return shorten(f"Kept: {utility_text(result, use)}", _WIDTH, placeholder=" ...")
     originals = "" if use.originals is None else f", {percent(use.originals.value)} among the originals"
-    return f"Kept: the expert {result.expert.name} finds {percent(use.score.value)} of the people{originals}"
+    faces = "".join(f"{text}; " for text in faces_kept(result))
+    return f"Kept: {faces}the expert {result.expert.name} finds {percent(use.score.value)} of the people{originals}"
 
 
 def _level_values(verdict: LevelVerdict) -> dict[str, Any]:
