@@ -15,7 +15,7 @@ from tests.experts.onnx_files import MEAN_COLOUR, Node, write_onnx
 from veilkit.checkpoint import load_checkpoint
 from veilkit.errors import CheckpointError, ConfigError, UnknownNameError, VeilkitError
 from veilkit.experts import load_expert, registry, trial
-from veilkit.experts.names import data_home, expert_names
+from veilkit.experts.names import BUILT_IN_NAMES, data_home, expert_names
 from veilkit.experts.preprocessing import NORMALISATIONS, Normalisation, Order, Preprocessing
 from veilkit.experts.registry import Addition, add_expert, describe_expert, remove_expert
 from veilkit.experts.trial import Tried
@@ -53,7 +53,7 @@ def test_an_onnx_expert_is_added_loaded_and_removed(onnx_file: Path, home: Path)
     assert (info.dim, info.sha256, info.licence, info.source) == (3, sha256, "MIT", "made here")
     assert (info.origin, info.differentiable, info.card) == ("user", False, "# Mean colour\n")
     torch.testing.assert_close(expert.embed(IMAGES), (2 * IMAGES.mean((2, 3)) - 1).flip(1))
-    assert expert_names() == ("people", "histogram", "stripes", "dlib", "colours")
+    assert expert_names() == (*BUILT_IN_NAMES, "colours")
 
     remove_expert("colours")
     assert tree(home) == {}
@@ -259,9 +259,8 @@ def test_a_damaged_record_is_told_and_can_be_removed(onnx_file: Path, home: Path
 
 def test_unknown_names_are_answered_with_known_ones(onnx_file: Path) -> None:
     add_expert(onnx_file, ASKED)
-    with pytest.raises(
-        UnknownNameError, match=r"did you mean 'colours'\? Known: colours, dlib, histogram, people, stripes"
-    ):
+    known = ", ".join(sorted((*BUILT_IN_NAMES, "colours")))
+    with pytest.raises(UnknownNameError, match=rf"did you mean 'colours'\? Known: {known}"):
         load_expert("colour")
     for unknown in (describe_expert, remove_expert):
         with pytest.raises(UnknownNameError, match="unknown expert 'nobody'"):

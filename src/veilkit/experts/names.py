@@ -15,7 +15,7 @@ from veilkit.errors import CheckpointError, UnknownNameError
 from veilkit.lookup import unknown_name
 
 SUFFIXES = (".onnx", ".safetensors")
-BUILT_IN_NAMES = ("people", "histogram", "stripes", "dlib", "retail-0277", "osnet")
+BUILT_IN_NAMES = ("people", "histogram", "stripes", "dlib", "retail-0277", "osnet-0.25")
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 VIEW_SIGN = "@"
 

@@ -50,6 +50,6 @@ class RetailPerson(NetworkEmbedder):
 def load_osnet(*, flip: bool = False) -> OnnxEmbedder:
     """OSNet x0.25 (Zhou et al. 2019), trained on MSMT17."""
     return OnnxEmbedder.load(
-        weights_file("osnet_x0_25_msmt17.onnx"), Preprocessing(_SIZE, *NORMALISATIONS["imagenet"]), name="osnet",
+        weights_file("osnet_x0_25_msmt17.onnx"), Preprocessing(_SIZE, *NORMALISATIONS["imagenet"]), name="osnet-0.25",
         flip=flip, source="public weights, OSNet x0.25 trained on MSMT17",
     )  # fmt: skip

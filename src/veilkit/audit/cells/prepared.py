@@ -104,8 +104,9 @@ class Prepared:
 
     @cached_property
     def method(self) -> Method[Any] | None:
-        """The protection, where it can be run again under other keys."""
-        return method_of(self.subject.manifest, self.plan.model)
+        """The protection, where it can be run again under other keys: on whole pictures, and not on parts of them."""
+        method = method_of(self.subject.manifest, self.plan.model)
+        return method if self.subject.seen == "pictures" else None
 
     @cached_property
     def unpaired(self) -> UnpairedSubject | None:

@@ -33,7 +33,7 @@ from veilkit.progress import Progress
 Seen: TypeAlias = Literal["pictures", "faces", "surroundings"]
 """What of each file is an item: all of it, the face, or everything else."""
 SIDE = 150  # pixels of a cut face
-_FINDERS = ("yunet", "dlib")  # in the order of preference
+_FINDERS = ("yunet", "dlib", "centerface")  # in the order of preference; first those that protect seldom
 _SAMPLE = 24  # originals that tell what a folder shows
 _MOST = 0.5  # of them must show a face
 _LEAST = 24  # pixels: smaller faces say little to a recogniser

@@ -18,7 +18,7 @@ from veilkit.pipeline.manifest import known_manifest
 from veilkit.pipeline.synthesis import is_synthetic
 
 BUILT_IN = ("people", "stripes", "histogram")  # in the order of preference
-STRONGEST = ("retail-0277", "osnet", *BUILT_IN)
+STRONGEST = ("retail-0277", "osnet-0.25", *BUILT_IN)
 FACES = ("mobilefacenet@arcface", "dlib@dlib")
 
 

@@ -42,17 +42,23 @@ def method_of(manifest: Manifest | None, model: Path | None = None) -> Method[An
         return None
     if learned is None and issubclass(kind, WorksUnfitted):
         try:
-            return kind.unfitted(None, None, manifest.config)
-        except UsageError:  # of another version, or what it works with is not installed
+            return _ready(kind.unfitted(None, None, manifest.config))
+        except (UsageError, CheckpointError):  # of another version, or what it works with is not at hand
             return None
     if issubclass(kind, Learns):
         return None if learned is None else _as_released(learned, manifest, model)
     if manifest.expert_sha256 is not None:
         return None
     try:
-        return kind.configured(settings=manifest.config)
-    except ConfigError:  # written by another version, or by hand
+        return _ready(kind.configured(settings=manifest.config))
+    except (UsageError, CheckpointError):  # written by another version, or by hand, or a part is not at hand
         return None
+
+
+def _ready(method: Method[Any] | None) -> Method[Any] | None:
+    if method is not None:
+        method.check()
+    return method
 
 
 def wants_model(manifest: Manifest | None) -> bool:

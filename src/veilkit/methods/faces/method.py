@@ -20,6 +20,7 @@ from veilkit.errors import RefusedImage
 from veilkit.experts.base import Detections, Detector, PointOrder
 from veilkit.experts.bodies import BodyDetector, heads
 from veilkit.experts.finders import FaceSettings, load_bodies, load_finder, load_second
+from veilkit.experts.names import is_file_name
 from veilkit.experts.pixel_detector import PixelDetector, Pixels, as_pixels
 from veilkit.experts.thorough import ThoroughFinder
 from veilkit.media.arrays import as_tensor
@@ -378,7 +379,9 @@ class FaceMethod(Method[C]):
 
     def public_config(self) -> dict[str, Any]:
         """The configuration with the finders' names in place of paths."""
-        names = {"finder": self.finder.name, "second": "none" if self.second is None else self.second.name}
+        names = {"finder": self.finder.name}
+        if self.second is not None and is_file_name(self.config.second):
+            names["second"] = self.second.name.removesuffix("-thorough")  # who looks so, and not how
         names |= {} if self.bodies is None else {"bodies": self.bodies.name}
         return {**as_dict(self.config), **names, **({} if self._people is None else self._people.public())}
 
