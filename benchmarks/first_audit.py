@@ -149,7 +149,7 @@ def releases(work: Path, data: Path | None, wanted: set[str]) -> Iterable[tuple[
         originals = make(work / source)
         for method in methods:
             target = work / f"{source}-{method}"
-            protect(originals, target, method, key=work / f"{source}-{method}.key" / "key", labels="folder")
+            protect(originals, target, method, labels="folder")
             yield target.name, originals, target
     if shutil.which("deface") and (not wanted or "deface" in wanted):
         photos, _ = photographs(work / "group")
