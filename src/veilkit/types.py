@@ -63,11 +63,12 @@ class Region:
     """A box of a picture that somebody drew: left, top, right, bottom in pixels.
 
     action: what is to happen there, whatever a detector says: as with a face that was found (`protect`), hidden
-    (`hide`), or left as it is (`spare`).
+    (`hide`), or left as it is (`spare`). identity: who is there, where that is known.
     """
 
     box: tuple[float, float, float, float]
     action: Literal["protect", "hide", "spare"] = "hide"
+    identity: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class ImageBatch:
     images: float32 NCHW in [0, 1], 3 channels, all of one size.
     items: for each image a name that never changes with batching; random values are derived from it.
     identities: for each image its identity, or None where unknown.
-    regions: for each image the boxes that somebody drew in it, for methods that heed them (`ChangesFaces`).
+    regions: for each image the boxes that somebody drew in it, for methods that heed them (`ChangesParts`).
     """
 
     images: Tensor

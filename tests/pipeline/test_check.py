@@ -55,13 +55,14 @@ def test_what_a_folder_holds_is_told_and_nothing_is_written(source: Path, tmp_pa
     assert tree(tmp_path) == before
 
 
-def test_photos_are_not_offered_what_is_for_crops(tmp_path: Path) -> None:
+def test_photos_are_offered_what_is_for_crops_only_for_their_people(tmp_path: Path) -> None:
     write_folder(tmp_path / "source", 4, people=4, height=64, width=640)
     found = check_source(tmp_path / "source", look_at=0)
     names = {fit.name for fit in found.methods}
     assert found.kind == "photos"
     assert {"faceblur", "blur"} <= names
-    assert not names & {"pixelfade", "fro", "patches", "privacyreid"}
+    assert not names & {"fro", "patches"}
+    assert {fit.name for fit in found.methods if "--parts people" in fit.needs} >= {"pixelfade", "privacyreid"}
 
 
 def test_the_command_is_short_and_names_files_only_when_asked(source: Path) -> None:

@@ -42,7 +42,7 @@ def show(release: Release, key: KeyFile = None, as_json: AsJson = False) -> None
         return
     typer.echo(f"{len(rows)} pictures of {len(people)} people, by their labels")
     if faces:
-        typer.echo("Faces: " + ", ".join(f"{count} {name}" for name, count in sorted(faces.items())))
+        typer.echo("Faces or people: " + ", ".join(f"{count} {name}" for name, count in sorted(faces.items())))
 
 
 @app.command()
@@ -83,7 +83,7 @@ def lookup(release: Release, which: Which, key: KeyFile = None, as_json: AsJson 
 
 @app.command()
 def boxes(release: Release, out: Boxes, key: KeyFile = None) -> None:
-    """Write the boxes that a method on faces found or was given, as `protect --boxes` takes them.
+    """Write the boxes that a method on faces or people found or was given, as `protect --boxes` takes them.
 
     They go by the originals' paths: keep the file as private as the key.
     """
@@ -94,7 +94,7 @@ def boxes(release: Release, out: Boxes, key: KeyFile = None) -> None:
     found = {row.original: row.boxes for row in rows if row.boxes and "size" in row.report}
     sizes = {row.original: tuple(row.report["size"]) for row in rows if row.original in found}
     if not found:
-        raise UsageError("this release has no boxes: its method did not look for faces")
+        raise UsageError("this release has no boxes: its method did not look for faces or people")
     if out.exists():
         raise DestinationError(f"{out} is already there: choose another name")
     old = os.umask(0o077)

@@ -63,7 +63,7 @@ def protect(given: dict[str, Any], preview: Preview = None, dry_run: DryRun = Fa
             "their expert may match them less well"
         )
     if outcome.faces:
-        typer.echo(_faces(outcome.faces))
+        typer.echo(_faces(outcome.faces, outcome.parts))
         typer.echo(f"{outcome.faces_list} counts them for each picture")
     if outcome.review:
         typer.echo(f"Look through them, doubtful ones first: {outcome.review}")
@@ -107,13 +107,14 @@ def _warn(options: ProtectOptions) -> None:
         )
 
 
-def _faces(counts: Mapping[str, int]) -> str:
-    """What became of faces, and what nobody can know of them."""
+def _faces(counts: Mapping[str, int], parts: str) -> str:
+    """What became of faces or people, and what nobody can know of them."""
+    missed = "Somebody whom" if parts == "people" else "A face that"
+    spared = f", {counts['spared']} left as they are, as asked" if counts.get("spared") else ""
     return (
-        f"Faces: {counts['found']} found, {counts['changed']} of them changed and {counts['hidden']} hidden"
-        f"{', ' + str(counts['spared']) + ' left as they are, as asked' if counts.get('spared') else ''}; "
-        f"{counts['doubtful']} doubtful regions hidden as well. A face that no detector saw is unchanged: look "
-        "through the release before you give it away."
+        f"{parts.capitalize()}: {counts['found']} found, {counts['changed']} of them changed and "
+        f"{counts['hidden']} hidden{spared}; {counts['doubtful']} doubtful regions hidden as well. "
+        f"{missed} no detector saw is unchanged: look through the release before you give it away."
     )
 
 

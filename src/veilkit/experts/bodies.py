@@ -6,6 +6,8 @@ one, `yolox_nano.onnx`, will do), run by OpenCV; no package ships one.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ _PERSON = 5  # column of the score, after box and objectness
 _ONE_BODY = 0.5
 _TILED = 2 * _SIDE  # pixels of the longer side, from which on each quarter is looked at as well
 _TILE = 0.6  # of each side
+_AT_EDGE, _CUT = 2.0, 0.4  # of the network's pixels, and by what the score of somebody is multiplied who is cut there
 _HEAD_HIGH, _HEAD_WIDE = 0.2, 0.6  # of a standing body's height and width
 _LYING = 1.2  # width to height, from which on a body may lie, with its head at either end
 _HEAD_END = 0.3
@@ -33,16 +36,20 @@ Floats = NDArray[np.float32]
 
 
 class BodyDetector(PixelDetector):
-    """Boxes of people, without points. threshold: the least score."""
+    """Boxes of people, without points.
 
-    def __init__(self, path: Path, sha256: str, *, threshold: float = 0.4) -> None:
-        self._path, self._sha256, self._threshold = path, sha256, threshold
+    threshold: the least score. tiles: sides in pixels of the parts that are looked at besides the whole, each half
+    over the next; none are the quarters of a large picture.
+    """
+
+    def __init__(self, path: Path, sha256: str, *, threshold: float = 0.4, tiles: Sequence[int] = ()) -> None:
+        self._path, self._sha256, self._threshold, self._tiles = path, sha256, threshold, tuple(tiles)
         self._net: Any = None
 
     @classmethod
-    def load(cls, path: Path, *, threshold: float = 0.4) -> BodyDetector:
+    def load(cls, path: Path, *, threshold: float = 0.4, tiles: Sequence[int] = ()) -> BodyDetector:
         """From YOLOX's ONNX file, which takes 416x416 pixels."""
-        return cls(Path(path), file_sha256(Path(path)), threshold=threshold)
+        return cls(Path(path), file_sha256(Path(path)), threshold=threshold, tiles=tiles)
 
     @property
     def info(self) -> ExpertInfo:
@@ -63,10 +70,12 @@ class BodyDetector(PixelDetector):
         return {**self.__dict__, "_net": None}
 
     def find(self, pixels: Pixels) -> Detections:
-        """The people of a picture (H, W, 3), surest first: of the whole, and of a large one's quarters."""
+        """The people of a picture (H, W, 3), surest first: of the whole, and of tiles or a large one's quarters."""
         height, width = pixels.shape[:2]
         parts = [(0, 0, width, height)]
-        if max(height, width) > _TILED:
+        if self._tiles:
+            parts += [part for side in self._tiles for part in _tiled(width, height, side)]
+        elif max(height, width) > _TILED:
             wide, high = round(_TILE * width), round(_TILE * height)
             parts += [(x, y, x + wide, y + high) for x in (0, width - wide) for y in (0, height - high)]
         rows = np.concatenate([self._seen(pixels, part) for part in parts])
@@ -101,9 +110,27 @@ class BodyDetector(PixelDetector):
             ) from None
         score = said[:, 4] * said[:, _PERSON]
         boxes = np.concatenate([middles - sides / 2, middles + sides / 2], 1).clip(0, [*size, *size])
+        if self._tiles:  # who is cut by a tile's edge is likely to be whole in another
+            inner = [left > 0, top > 0, right < pixels.shape[1], bottom < pixels.shape[0]]
+            cut = np.abs(boxes - [0, 0, *size]) < _AT_EDGE
+            score = np.where((cut & inner).any(1), _CUT * score, score)
         found = score >= self._threshold
         shift = np.array([left, top, left, top], np.float32)
         return np.concatenate([boxes[found] / scale + shift, score[found, None]], 1).astype(np.float32)
+
+
+def _tiled(width: int, height: int, side: int) -> Iterator[tuple[int, int, int, int]]:
+    """Squares of a larger picture, or what of them lies in it, each at least half over its neighbours."""
+    if max(width, height) <= side:
+        return
+    starts = [
+        {round(place * max(0, length - side) / max(1, count)) for place in range(count + 1)}
+        for length in (width, height)
+        for count in [math.ceil(max(0, length - side) / (side / 2))]
+    ]
+    for top in sorted(starts[1]):
+        for left in sorted(starts[0]):
+            yield left, top, min(width, left + side), min(height, top + side)
 
 
 def _places() -> Floats:

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -163,13 +163,15 @@ def load_second(name_or_path: str, first: str, search: str = "thorough") -> Dete
     return finder
 
 
-def load_bodies(name_or_path: str) -> BodyDetector | None:
-    """Who finds people as a whole, if anybody."""
+def load_bodies(name_or_path: str, **how: Any) -> BodyDetector | None:
+    """Who finds people as a whole, if anybody. how: see `BodyDetector`."""
     if name_or_path == "none":
         return None
     if name_or_path == "yolox":
         return BodyDetector.load(weights_file(YOLOX))
     if name_or_path != "auto":
-        return BodyDetector.load(Path(name_or_path))
+        return BodyDetector.load(Path(name_or_path), **how)
     folder = weights_folder()
-    return BodyDetector.load(folder / YOLOX) if folder is not None and (folder / YOLOX).is_file() else None
+    if folder is None or not (folder / YOLOX).is_file():
+        return None
+    return BodyDetector.load(folder / YOLOX, **how)

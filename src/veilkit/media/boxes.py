@@ -52,16 +52,16 @@ Boxes = Mapping[str, tuple[DrawnBox, ...]]
 """The boxes of each picture, by its path below the folder of originals."""
 
 
-def read_boxes(place: Path) -> Boxes:
-    """Boxes from a file or folder, in whichever of the three forms it is."""
+def read_boxes(place: Path, action: Action = "hide") -> Boxes:
+    """Boxes from a file or folder, in whichever of the three forms it is. action: of those that name none."""
     try:
         if place.is_dir():
-            return _read_yolo(place)
+            return _read_yolo(place, action)
         if place.stat().st_size > _MOST_BYTES:
             raise DataError(f"the file of boxes {place.name} is larger than {_MOST_BYTES} bytes")
         if place.suffix.lower() == ".json":
-            return _read_coco(place)
-        return _read_csv(place)
+            return _read_coco(place, action)
+        return _read_csv(place, action)
     except OSError as error:
         raise DataError(f"the boxes {place} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -72,14 +72,15 @@ def write_csv(file: Path, boxes: Boxes) -> None:
     """Write boxes as `read_boxes` takes them."""
     with file.open("w", newline="", encoding="utf-8", errors="surrogateescape") as out:
         writer = csv.writer(out)
-        writer.writerow((*COLUMNS, "action"))
+        named = any(box.identity for drawn in boxes.values() for box in drawn)
+        writer.writerow((*COLUMNS, "action", *["identity"] * named))
         for path in sorted(boxes, key=os.fsencode):
             for box in boxes[path]:
                 if box.relative:
                     raise DataError("boxes as shares of the sides cannot be written as pixels")
-                writer.writerow(
-                    (safe_cell(path), *(round(value, 1) for value in (box.x, box.y, box.w, box.h)), box.action)
-                )
+                values = (round(value, 1) for value in (box.x, box.y, box.w, box.h))
+                who = [safe_cell(box.identity or "")] * named
+                writer.writerow((safe_cell(path), *values, box.action, *who))
 
 
 def write_coco(file: Path, boxes: Boxes, sizes: Callable[[str], tuple[int, int]]) -> None:
@@ -124,7 +125,7 @@ def write_yolo(folder: Path, boxes: Boxes, sizes: Callable[[str], tuple[int, int
         target.write_text("\n".join(lines) + "\n")
 
 
-def _read_csv(file: Path) -> Boxes:
+def _read_csv(file: Path, action: Action) -> Boxes:
     found: dict[str, list[DrawnBox]] = {}
     try:
         with file.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as lines:
@@ -135,16 +136,17 @@ def _read_csv(file: Path) -> Boxes:
                 where = f"line {number} of {file.name}"
                 if not row["path"]:
                     raise DataError(f"{where}: a box needs a path")
-                box = _box([row[name] for name in COLUMNS[1:]], row.get("action"), where)
+                box = _box([row[name] for name in COLUMNS[1:]], row.get("action") or action, where)
+                who, camera = (cell_text(row.get(name) or "") or None for name in ("identity", "camera"))
                 found.setdefault(cell_text(row["path"]), []).append(
-                    DrawnBox(*box[:4], box[4], identity=row.get("identity") or None, camera=row.get("camera") or None)
+                    DrawnBox(*box[:4], box[4], identity=who, camera=camera)
                 )
     except csv.Error as error:
         raise DataError(f"the file of boxes {file.name} is not CSV: {error}") from None
     return _some(found, file)
 
 
-def _read_coco(file: Path) -> Boxes:
+def _read_coco(file: Path, other: Action) -> Boxes:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
         names = {each["id"]: str(each["file_name"]) for each in content["images"]}
@@ -153,7 +155,7 @@ def _read_coco(file: Path) -> Boxes:
         found: dict[str, list[DrawnBox]] = {}
         for number, each in enumerate(annotations, 1):
             action = classes.get(each.get("category_id"))
-            box = _box(each["bbox"], action if action in get_args(Action) else None, f"box {number} of {file.name}")
+            box = _box(each["bbox"], action if action in get_args(Action) else other, f"box {number} of {file.name}")
             found.setdefault(names[each["image_id"]], []).append(DrawnBox(*box[:4], box[4]))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise DataError(
@@ -163,7 +165,7 @@ def _read_coco(file: Path) -> Boxes:
     return _some(found, file)
 
 
-def _read_yolo(folder: Path) -> Boxes:
+def _read_yolo(folder: Path, other: Action) -> Boxes:
     """Boxes of pictures whose paths are those of the text files, without a suffix."""
     listed = folder / "classes.txt"
     classes = listed.read_text(encoding="utf-8").split() if listed.exists() else []
@@ -179,7 +181,7 @@ def _read_yolo(folder: Path) -> Boxes:
             if len(parts) < 5 or not parts[0].isdigit():
                 raise DataError(f"{where}: expected a class and four shares (x, y, width, height)")
             name = classes[int(parts[0])] if int(parts[0]) < len(classes) else None
-            x, y, w, h, action = _box(parts[1:5], name if name in get_args(Action) else None, where, most=1.5)
+            x, y, w, h, action = _box(parts[1:5], name if name in get_args(Action) else other, where, most=1.5)
             found.setdefault(path, []).append(DrawnBox(x - w / 2, y - h / 2, w, h, action, relative=True))
     return _some(found, folder)
 
@@ -193,8 +195,6 @@ def _box(
         raise DataError(f"{where}: x, y, w and h must be numbers") from None
     if not all(math.isfinite(value) and abs(value) <= most for value in (x, y, w, h)) or w <= 0 or h <= 0:
         raise DataError(f"{where}: w and h must be above 0, and all four in range")
-    if action in (None, ""):
-        return x, y, w, h, "hide"
     if action not in get_args(Action):
         raise DataError(f"{where}: the action must be one of {', '.join(get_args(Action))}")
     return x, y, w, h, action  # type: ignore[return-value]

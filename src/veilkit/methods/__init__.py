@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from veilkit.methods.base import (
         Calibrates,
         ChangesFaces,
+        ChangesParts,
         FollowsFaces,
         InjectsIdentity,
         Item,
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 __getattr__ = lazy_names(
     __name__,
     {
-        "base": "Calibrates ChangesFaces FollowsFaces InjectsIdentity Item Learns Method Mixes Recoverable "
-        "Synthesiser bind"
+        "base": "Calibrates ChangesFaces ChangesParts FollowsFaces InjectsIdentity Item Learns Method Mixes "
+        "Recoverable Synthesiser bind"
     },
 )
 
@@ -60,6 +61,7 @@ __all__ = [
     "READS_ALONE",
     "Calibrates",
     "ChangesFaces",
+    "ChangesParts",
     "FollowsFaces",
     "InjectsIdentity",
     "Item",

@@ -193,8 +193,19 @@ class InjectsIdentity(Protocol):
 
 
 @runtime_checkable
-class ChangesFaces(Protocol):
-    """A method that changes the faces of a picture and nothing else; it heeds the regions of a batch."""
+class ChangesParts(Protocol):
+    """A method that changes parts of a picture and leaves the rest; it heeds the regions of a batch.
+
+    Its reports list all `faces`, or people, with box and outcome, and the `counts` of them.
+    """
+
+    def parts(self) -> Literal["faces", "people"]:
+        """What it looks for."""
+
+
+@runtime_checkable
+class ChangesFaces(ChangesParts, Protocol):
+    """A method that changes the faces of a picture and nothing else."""
 
     def for_people(self, spare: Sequence[Path], only: Sequence[Path]) -> Method[Any]:
         """The same method, which leaves the faces of some people as they are, whom example pictures show.

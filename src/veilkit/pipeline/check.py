@@ -125,7 +125,7 @@ def preview(options: ProtectOptions, count: int) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     for each in (folder, folder / "scratch", folder / "shown"):
         each.mkdir(mode=0o700, parents=True)
-    boxes = {} if options.boxes is None else drawn_boxes(options.boxes, places)
+    boxes = {} if options.boxes is None else drawn_boxes(options, places)
     job = Job(
         method, secret.randomness, places.source, folder, folder / "scratch", options.files(method), options.limits,
         None, options.shape, None, options.video, options.video_limits, boxes, folder / "shown",
@@ -211,11 +211,15 @@ def _fits(kind: str, people: int, moving: int) -> Iterator[Fit]:
         faces, mixes = issubclass(method, ChangesFaces), issubclass(method, Mixes | Synthesiser)
         expert = getattr(method.default, "expert", None)
         for_crops = mixes or expert is not None or (issubclass(method, Learns) and not faces)
-        if (kind == "photos" and for_crops) or (mixes and (people < 2 or moving)):
+        if mixes and (kind == "photos" or people < 2 or moving):
             continue
         needs = "a model of its own (veilkit fit, --model)" if issubclass(method, Learns) else ""
         if expert is not None:
             needs = f"an expert for {expert} (--set expert=NAME: see veilkit experts list)"
         if faces and kind != "photos":
             needs = "; ".join(filter(None, (needs, f"--preset {'people' if kind == 'crops of people' else 'crops'}")))
+        if kind == "photos" and for_crops:
+            needs = "; ".join(
+                filter(None, ("--parts people, and boxes of people or a finder (docs/protect.md)", needs))
+            )
         yield Fit(name, method.summary, needs)

@@ -77,7 +77,9 @@ class Row:
     def boxes(self) -> tuple[DrawnBox, ...]:
         """The regions of the original that were found or drawn, each with what is to happen there."""
         return tuple(
-            DrawnBox(left, top, right - left, bottom - top, face.get("asked") or "protect")
+            DrawnBox(
+                left, top, right - left, bottom - top, face.get("asked") or "protect", identity=face.get("identity")
+            )
             for face in self.report.get("faces", ())
             if not face.get("frame")
             for left, top, right, bottom in [face["box"]]

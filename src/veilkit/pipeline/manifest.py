@@ -38,7 +38,8 @@ class Manifest(BaseModel):
     """The public facts of a release. `seed` is set, and `key_commitment` is not, where anyone can reproduce it.
 
     sealed_recipients: how many keys can open the originals, which lie apart; None where they are not sealed. Whose
-    keys is not told: they would link the releases of one owner. sound: what became of that of videos.
+    keys is not told: they would link the releases of one owner. sound: what became of that of videos. parts: what
+    alone was protected in pictures, by a method that else protects all of a picture.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -54,6 +55,7 @@ class Manifest(BaseModel):
     names: Names
     image_format: Literal["auto", "png", "jpeg"]
     sound: Sound | None = None
+    parts: Literal["people"] | None = None
     sealed_recipients: int | None = None
     files: NonNegativeInt
     sums_sha256: str
@@ -61,8 +63,9 @@ class Manifest(BaseModel):
     def text(self) -> str:
         """The manifest as it stands in the release."""
         values = self.model_dump()
-        if self.sound is None:  # a release without videos stands as it did before there were any
-            del values["sound"]
+        for name in ("sound", "parts"):  # a release without stands as it did before there were any
+            if values[name] is None:
+                del values[name]
         return json.dumps(values, indent=2) + "\n"
 
 

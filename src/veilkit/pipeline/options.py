@@ -57,8 +57,13 @@ class ProtectOptions(Options):
         read=parse_settings,
     )  # fmt: skip
     on_doubt: Literal["hide", "pixelate-picture", "refuse"] | None = option(
-        None, "Of methods on faces: what a picture gets with something that may be a face. hide hides that part.",
+        None, "Of faces and of parts: what a picture gets with something that may be a face, or somebody doubtful. "
+        "hide hides that part.",
         choices=("hide", "pixelate-picture", "refuse"), also=(None,), shown="hide",
+    )  # fmt: skip
+    parts: Literal["people"] | None = option(
+        None, "Protect these parts of whole pictures by a method for crops of people, and leave the rest as it is: "
+        "people who are given (--boxes) or found.", choices=("people",), also=(None,), shown="the whole picture",
     )  # fmt: skip
     key: str | Path | None = option(None, "Key file, made if absent.", kind=Path, shown="DST.private/key")
     seed: int | None = option(None, "A public seed instead of a key, for research only.", kind=int)
@@ -146,20 +151,26 @@ class ProtectOptions(Options):
         return self
 
     def _check_faces(self) -> None:
-        """Raise for boxes or people where the method knows no faces."""
-        if not (self.boxes or self.spare or self.only_person):
+        """Raise for parts, boxes or people that do not go with the method."""
+        if not (self.boxes or self.spare or self.only_person or self.parts):
             return
-        from veilkit.methods import METHODS, ChangesFaces, Mixes
+        from veilkit.methods import METHODS, ChangesFaces, Mixes, Synthesiser
 
         def takes(method: type[Method[Any]]) -> bool:
             return issubclass(method, ChangesFaces) and not issubclass(method, Mixes)
 
         method = METHODS[self.method] if isinstance(self.method, str) else type(self.method)
-        if not takes(method):
+        if self.parts is not None and issubclass(method, ChangesFaces | Mixes | Synthesiser):
+            raise UsageError(
+                f"parts are for methods that protect a crop of one person by itself, not for {method.name}"
+            )
+        if self.parts is not None and self.size is not None:
+            raise UsageError("parts belong to pictures in their own size: leave size out")
+        if not takes(method) and (self.parts is None or self.spare or self.only_person):
             named = ", ".join(name for name, each in METHODS.items() if takes(each))
             raise UsageError(
                 f"boxes, spare and only_person are for methods that change the faces of one picture ({named}), not "
-                f"for {method.name}"
+                f"for {method.name}; boxes also for people (parts)"
             )
         if self.boxes is not None:
             from veilkit.media.boxes import read_boxes

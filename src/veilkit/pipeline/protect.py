@@ -26,7 +26,8 @@ class Outcome:
     faces: of a method on faces, how many were `found`, of these `changed` and `hidden`, and how many `doubtful`
     regions were hidden besides; `faces_list` is the private list of these counts of each picture.
     videos: how many of the protected are videos; of these, faces are counted once for each track.
-    review: the private page that shows them before and after, of a method on faces.
+    parts: what was looked for, `faces` or `people`; `faces` then counts people.
+    review: the private page that shows them before and after, of a method on faces or people.
     sealed: the folder of sealed originals, if any, and `recipients`, how many keys can open them.
     """
 
@@ -49,6 +50,7 @@ class Outcome:
     faces_list: Path | None = None
     videos: int = 0
     review: Path | None = None
+    parts: str = "faces"
 
     def __repr__(self) -> str:
         refused = f", {sum(self.refused.values()):,} refused" if self.refused else ""

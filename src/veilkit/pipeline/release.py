@@ -19,7 +19,7 @@ from veilkit.key import Key
 from veilkit.media.shape import Shape
 from veilkit.media.video import VideoFormat
 from veilkit.media.writing import Files, write_atomically
-from veilkit.methods import Method, Synthesiser
+from veilkit.methods import ChangesParts, Method, Synthesiser
 from veilkit.pipeline.ledger import Ledger
 from veilkit.pipeline.manifest import MANIFEST, SUMS, Manifest, read_manifest, write_sums
 from veilkit.pipeline.names import SCRATCH, Names
@@ -178,6 +178,7 @@ def close_release(wanted: Wanted, places: Places, ledger: Ledger, secret: Key) -
             names=wanted.names,
             image_format=wanted.files.form,
             sound=wanted.video.sound if ledger.videos() else None,
+            parts="people" if isinstance(method, ChangesParts) and method.parts() == "people" else None,
             sealed_recipients=len(wanted.recipients) or None,
             files=ledger.count("done", present=False),
             sums_sha256=sums,

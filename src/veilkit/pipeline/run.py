@@ -11,12 +11,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from veilkit.configs import with_settings
 from veilkit.errors import DataError, DestinationError, UsageError
 from veilkit.key import Key, read_or_create_key
 from veilkit.media.boxes import Boxes, read_boxes
 from veilkit.media.shape import Shape
-from veilkit.methods import ChangesFaces, Item, Method, Mixes, Synthesiser, bind
+from veilkit.methods import ChangesFaces, ChangesParts, Item, Method, Mixes, Synthesiser, bind
 from veilkit.methods.in_memory import configured
+from veilkit.methods.whole_pictures import PeopleInPictures, split_settings
 from veilkit.pipeline.engines.local import LocalEngine
 from veilkit.pipeline.enrolment import enrol
 from veilkit.pipeline.formats import is_video
@@ -54,14 +56,14 @@ def run_protect(options: ProtectOptions) -> Outcome:
             passed_over = enrol(wanted, places, ledger, secret)
             (places.destination / MANIFEST).unlink(missing_ok=True)  # it stands only in a finished release
             if options.boxes is not None:
-                ledger.keep_boxes(drawn_boxes(options.boxes, places))
+                ledger.keep_boxes(drawn_boxes(options, places))
             shown = ledger.file.with_suffix(".shown")
-            if isinstance(chosen, ChangesFaces):
+            if isinstance(chosen, ChangesParts):
                 shown.mkdir(mode=0o700, exist_ok=True)
             job = Job(
                 chosen, secret.randomness, places.source, places.destination, places.scratch, wanted.files,
                 options.limits, sealed, shape, ledger.file.with_suffix(".parts"), options.video, options.video_limits,
-                ledger.boxes(), shown if isinstance(chosen, ChangesFaces) else None,
+                ledger.boxes(), shown if isinstance(chosen, ChangesParts) else None,
             )  # fmt: skip
             _work(job, ledger, options.processes)
             remove_parts(job.parts)
@@ -74,7 +76,7 @@ def run_protect(options: ProtectOptions) -> Outcome:
             told, told_list = ledger.told(), ledger.file.with_suffix(".told.csv")
             ledger.write_told(told_list) if told else told_list.unlink(missing_ok=True)
             review = ledger.file.with_suffix(".review.html")
-            if isinstance(chosen, ChangesFaces) and not isinstance(chosen, Mixes) and shape.size is None:
+            if isinstance(chosen, ChangesParts) and not isinstance(chosen, Mixes) and shape.size is None:
                 review_run(review, ledger, places, shown, chosen.name)
             else:
                 review.unlink(missing_ok=True)
@@ -100,6 +102,7 @@ def run_protect(options: ProtectOptions) -> Outcome:
                 faces_list if faces else None,
                 ledger.videos(),
                 review if review.is_file() else None,
+                options.parts or "faces",
             )
     except OSError as error:
         raise DestinationError(f"the run cannot go on: {error.strerror}") from None
@@ -109,12 +112,16 @@ def run_protect(options: ProtectOptions) -> Outcome:
 
 def chosen_method(options: ProtectOptions) -> Method[Any]:
     """The method that the options ask for, which has been checked."""
-    method = options.method
+    method, (search, settings) = options.method, split_settings(options.settings)
     if isinstance(method, str):
-        method = configured(method, options.preset, options.settings, options.model)
+        method = configured(method, options.preset, settings if options.parts else options.settings, options.model)
+    if options.parts is not None:
+        method = PeopleInPictures(
+            method, with_settings(PeopleInPictures.default, search), boxed=options.boxes is not None
+        )
     if options.on_doubt is not None:
-        if not isinstance(method, ChangesFaces):
-            raise UsageError(f"{method.name} looks for no faces: leave on_doubt out")
+        if not isinstance(method, ChangesParts):
+            raise UsageError(f"{method.name} looks for no faces or people: leave on_doubt out")
         method = method.reconfigured(None, {"on_doubt": options.on_doubt})
     method.check()
     if isinstance(method, ChangesFaces) and (options.spare or options.only_person):
@@ -122,9 +129,14 @@ def chosen_method(options: ProtectOptions) -> Method[Any]:
     return method
 
 
-def drawn_boxes(file: str | Path, places: Places) -> Boxes:
-    """The boxes of a file by the paths of the source's pictures; raises for boxes of pictures that are not in it."""
-    drawn, found = dict(read_boxes(Path(file))), {}
+def drawn_boxes(options: ProtectOptions, places: Places) -> Boxes:
+    """The boxes of a file by the paths of the source's pictures; raises for boxes of pictures that are not in it.
+
+    A box that does not say what is to happen in it is hidden, as a missed face, or protected, as a person.
+    """
+    assert options.boxes is not None
+    drawn = dict(read_boxes(Path(options.boxes), "hide" if options.parts is None else "protect"))
+    found = {}
     for path, _ in places.survey():
         if path in drawn and is_video(places.source / path):
             raise DataError("boxes are for pictures, but one of them names a video: leave that out")

@@ -351,7 +351,9 @@ class Worker:
         items = tuple(item_name(entry.source, entry.source_sha256 or "") for entry, _ in decoded)
         identities = tuple(entry.identity for entry, _ in decoded)
         boxes = [self.job.boxes.get(entry.source, ()) for entry, _ in decoded]
-        regions = tuple(tuple(Region(box.corners(width, height), box.action) for box in drawn) for drawn in boxes)
+        regions = tuple(
+            tuple(Region(box.corners(width, height), box.action, box.identity) for box in drawn) for drawn in boxes
+        )
         return ImageBatch(_batch(decoded, height, width), items, identities, regions)
 
     @contextmanager

@@ -11,7 +11,7 @@ from pathlib import Path
 from veilkit.audit.inputs.pictures import Box
 from veilkit.datasets.labels import MARKET_FOLDERS, is_market_layout, labeller
 from veilkit.datasets.market1501 import JUNK
-from veilkit.display import counted
+from veilkit.display import cell_text, counted
 from veilkit.errors import DataError
 from veilkit.pipeline.pairing import Pairing
 
@@ -48,8 +48,8 @@ def read_boxes(file: Path) -> tuple[PersonBox, ...]:
                     raise DataError(f"line {number} of {file.name}: x, y, w and h must be numbers") from None
                 if width < 1 or height < 1 or not row["path"]:
                     raise DataError(f"line {number} of {file.name}: a box needs a path, and w and h of at least 1")
-                identity, camera = row.get("identity") or None, row.get("camera") or None
-                boxes.append(PersonBox(row["path"], (left, top, width, height), identity, camera))
+                identity, camera = cell_text(row.get("identity") or "") or None, row.get("camera") or None
+                boxes.append(PersonBox(cell_text(row["path"]), (left, top, width, height), identity, camera))
     except OSError as error:
         raise DataError(f"the file of boxes {file} cannot be read: {error.strerror}") from None
     except csv.Error as error:

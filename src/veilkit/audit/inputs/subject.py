@@ -144,6 +144,11 @@ def load_subject(
         items, notes = items_of_files(originals, protected, protected_paths, pairing, labels)
     else:
         items, notes = items_of_boxes(pairing, read_boxes(boxes))
+    if manifest is not None and manifest.parts is not None and boxes is None:
+        notes.append(
+            f"only {manifest.parts} are protected in these pictures, and what is around them says which is which: "
+            "audit the people by their boxes (veilkit ledger boxes PROTECTED FILE, and --boxes FILE)"
+        )
     if synthetic:
         notes = [
             "a synthetic release: its pictures belong to no original, and each stands for the person of its class"

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 import torch
@@ -76,7 +76,7 @@ def faceless_heads(bodies: Detections, faces: Sequence[Box]) -> list[Missed]:
     found: list[Missed] = []
     for body in as_boxes(bodies):
         ends = heads(body)
-        if not any(_shared(face, end) >= 0.5 * min(area(face), area(end)) for face in faces for end in ends):
+        if not any(shared(face, end) >= 0.5 * min(area(face), area(end)) for face in faces for end in ends):
             found += [Missed(end, doubtful=True, body=True) for end in ends if area(end) > 0]
     return found
 
@@ -103,17 +103,18 @@ def area(box: Box) -> float:
 
 def overlap(one: Box, other: Box) -> float:
     """Intersection over union."""
-    shared = _shared(one, other)
-    return shared / max(area(one) + area(other) - shared, 1e-9)
+    both = shared(one, other)
+    return both / max(area(one) + area(other) - both, 1e-9)
 
 
-def _shared(one: Box, other: Box) -> float:
+def shared(one: Box, other: Box) -> float:
+    """Square pixels that lie in both."""
     return area((max(one[0], other[0]), max(one[1], other[1]), min(one[2], other[2]), min(one[3], other[3])))
 
 
 def _part(box: Box, known: Box) -> bool:
     """Whether what may be a face is an eye or a mouth of a known one, which is changed with it."""
-    return _shared(box, known) >= _COVERED * area(box)
+    return shared(box, known) >= _COVERED * area(box)
 
 
 def same_face(box: Box, known: Box) -> bool:
@@ -295,6 +296,10 @@ class FaceMethod(Method[C]):
             return faces, []
         second = self.quick_second if quick else self.second
         return faces, self._missed(picture, pixels, [face.box for face in faces], second)
+
+    def parts(self) -> Literal["faces"]:
+        """See `ChangesParts`."""
+        return "faces"
 
     def count_faces(self, picture: Tensor) -> dict[str, int]:
         """How many faces the finders see in a picture (3, H, W), and how many regions that may be one."""

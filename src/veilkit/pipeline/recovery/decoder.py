@@ -60,6 +60,11 @@ def decoder_for(manifest: Manifest, model: Path) -> Decoder:
             f"{model.name} undoes {decoder.method}, but this release was made by {manifest.method}: "
             "sealed originals, if there are any, come back with an identity"
         )
+    if manifest.parts is not None:
+        raise DataError(
+            f"only {manifest.parts} are protected in this release, and a decoder undoes whole pictures: sealed "
+            "originals come back with an identity"
+        )
     if manifest.config.get("model") != decoder.model:
         raise CheckpointError(
             f"{model.name} is the decoder of another model: it was trained with the anonymiser {decoder.model[:12]}, "

@@ -101,7 +101,7 @@ def review_run(file: Path, ledger: Ledger, places: Places, shown: Path, method: 
         method=method,
         release=ledger.file.stem,
         summary=f"{counted(ledger.count('done'), 'picture', 'pictures')}, {counted(faces, 'box', 'boxes')}. "
-        "A face that no detector saw has no box: look for those."
+        "What no detector saw has no box: look for faces and people without one."
         + f" The first {_MOST} pictures."
         * (len(chosen) > _MOST),
     )

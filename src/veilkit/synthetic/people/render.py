@@ -159,7 +159,7 @@ def _background(rng: np.random.Generator, seed: int, camera: int, height: int, w
         part = part[:, ::-1]
     picture = resize(part, height, width)
     if rng.random() < 0.3:
-        colour, cover = _passer_by(seed, camera, int(rng.integers(_PASSERS_BY)))
+        colour, cover = passer_by(seed, camera, int(rng.integers(_PASSERS_BY)))
         tall = int(height * rng.uniform(0.25, 0.5))
         slim, soft = max(4, tall // 2), 0.8 * height / 256
         colour, cover = blur(resize(colour, tall, slim), soft), blur(resize(cover, tall, slim), soft)
@@ -180,7 +180,7 @@ def _paste(picture: Floats, colour: Floats, cover: Floats, at: tuple[int, int]) 
 
 
 @lru_cache(maxsize=128)
-def _passer_by(seed: int, camera: int, number: int) -> tuple[Floats, Floats]:
+def passer_by(seed: int, camera: int, number: int) -> tuple[Floats, Floats]:
     """A cut-out (256, 128) of somebody who belongs to no identity. Cached and shared: read only."""
     rng = Randomness.from_seed(seed).child("people", "passer-by", camera, number).numpy()
     lens = draw_camera(seed, camera)
@@ -192,7 +192,7 @@ def _passer_by(seed: int, camera: int, number: int) -> tuple[Floats, Floats]:
 def _obstruct(rng: np.random.Generator, picture: Floats, seed: int, camera: int, height: int, width: int) -> Floats:
     """`picture` with something or somebody in front of a part of it."""
     if rng.random() < 0.45:
-        colour, cover = _passer_by(seed, camera, int(rng.integers(_PASSERS_BY)))
+        colour, cover = passer_by(seed, camera, int(rng.integers(_PASSERS_BY)))
         tall = height * float(rng.uniform(0.9, 1.15))
         size = round(tall), round(tall * width / height)
         colour, cover = resize(colour, *size), resize(cover, *size)
