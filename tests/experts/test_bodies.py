@@ -10,7 +10,7 @@ import torch
 
 from veilkit.errors import CheckpointError
 from veilkit.experts.base import Detections
-from veilkit.experts.bodies import FILE, BodyDetector, heads
+from veilkit.experts.bodies import FILE, BodyDetector, heads, tiled
 from veilkit.experts.finders import load_bodies
 from veilkit.experts.names import weights_folder
 from veilkit.methods.faces.method import faceless_heads
@@ -30,6 +30,17 @@ def test_bodies_with_a_face_are_left_alone() -> None:
     found = faceless_heads(bodies, [(12.0, 4.0, 28.0, 20.0)])
     assert [round(each.box[0] + each.box[2]) for each in found] == [240]
     assert all(each.doubtful and each.body for each in found)
+
+
+@pytest.mark.parametrize(("width", "height"), [(1000, 700), (333, 320), (200, 900)])
+def test_whoever_is_half_as_large_as_a_tile_is_whole_in_one(width: int, height: int) -> None:
+    tiles = list(tiled(width, height, 320))
+    assert all(0 <= left < right <= width and 0 <= top < bottom <= height for left, top, right, bottom in tiles)
+    for x in range(0, width - 158, 7):
+        for y in range(0, height - 158, 7):
+            assert any(left <= x and top <= y and x + 158 <= right and y + 158 <= bottom
+                       for left, top, right, bottom in tiles)  # fmt: skip
+    assert not list(tiled(300, 200, 320))
 
 
 def test_who_looks_is_chosen_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

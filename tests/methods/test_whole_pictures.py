@@ -18,6 +18,7 @@ from tests.conftest import tree
 from tests.methods.experts import tiny_expert_file
 from tests.methods.tiny import tiny_model_file
 from veilkit import protect
+from veilkit.audit import run_audit
 from veilkit.audit.inputs.items import read_boxes
 from veilkit.cli import app
 from veilkit.errors import DataError, RefusedImage, UsageError
@@ -230,6 +231,18 @@ def test_the_expert_matches_crops_of_the_released_picture(street: Path) -> None:
                 x, y, wide, high = other.box
                 outside[y : y + high, x : x + wide] = False
         assert np.array_equal(pixels[0][outside], pixels[1][outside])
+
+
+def test_an_audit_takes_the_people_and_says_so(street: Path) -> None:
+    given: dict[str, Any] = {"parts": "people", "boxes": street / "boxes.csv", "names": "keep"}
+    protect(street / "photos", street / "out", "pixelate", settings={"bodies": "none"}, **given)
+    judged: dict[str, Any] = {"expert": "histogram", "judge": "histogram", "attacks": ["own_original"]}
+    boxed = run_audit(street / "photos", street / "out", boxes=street / "boxes.csv", out=street / "a", **judged)
+    assert (boxed.pictures, boxed.people) == (4, 4)
+    pictures = run_audit(street / "photos", street / "out", out=street / "b", **judged)
+    assert pictures.pictures == 2
+    said = ["only people are protected" in " ".join(result.notes) for result in (boxed, pictures)]
+    assert said == [False, True]
 
 
 def test_one_key_gives_one_result_for_any_number_of_workers(street: Path) -> None:

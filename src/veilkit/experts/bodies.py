@@ -74,7 +74,7 @@ class BodyDetector(PixelDetector):
         height, width = pixels.shape[:2]
         parts = [(0, 0, width, height)]
         if self._tiles:
-            parts += [part for side in self._tiles for part in _tiled(width, height, side)]
+            parts += [part for side in self._tiles for part in tiled(width, height, side)]
         elif max(height, width) > _TILED:
             wide, high = round(_TILE * width), round(_TILE * height)
             parts += [(x, y, x + wide, y + high) for x in (0, width - wide) for y in (0, height - high)]
@@ -119,7 +119,7 @@ class BodyDetector(PixelDetector):
         return np.concatenate([boxes[found] / scale + shift, score[found, None]], 1).astype(np.float32)
 
 
-def _tiled(width: int, height: int, side: int) -> Iterator[tuple[int, int, int, int]]:
+def tiled(width: int, height: int, side: int) -> Iterator[tuple[int, int, int, int]]:
     """Squares of a larger picture, or what of them lies in it, each at least half over its neighbours."""
     if max(width, height) <= side:
         return
