@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import ClassVar, Literal, Self
 
-from veilkit.attacks.headline import Described
+from veilkit.attacks.headline import Described, Risk
 from veilkit.attacks.target import AttackTarget as AttackTarget  # attacks take it from here, with all that they need
 from veilkit.types import Evidence, Reason, ReasonCode
 
@@ -89,6 +89,11 @@ class Attack(Described):
     def weights_facts(cls, start: Path | None) -> dict[str, str]:
         """What a result depends on where the attacker starts from weights; checked here. Nothing by default."""
         return {}
+
+    @classmethod
+    def risk(cls) -> Risk:
+        """Who knows of each picture whose it is asks whether pictures of one person can be linked."""
+        return Risk.LINKABILITY if cls.tells_identity and Need.IDENTITIES in cls.needs else super().risk()
 
     def informed_by(self, evidence: Evidence) -> Self:
         """Take from the evidence on a release what the gates cannot show: a grid, a ratio. Nothing by default.

@@ -20,6 +20,14 @@ class Cost(StrEnum):
     RECOGNISER = "a training of a whole recogniser, or steps through one"
 
 
+class Risk(StrEnum):
+    """What an attack asks, in the words of the Article 29 Working Party's opinion on anonymisation (WP216)."""
+
+    SINGLING_OUT = "singling out"
+    LINKABILITY = "linkability"
+    INFERENCE = "inference"
+
+
 @dataclass(frozen=True, slots=True)
 class Headline:
     """A title for a finding, and its sentence, which holds {value}, {interval}, and {judge} or {Judge}, who searches.
@@ -79,6 +87,11 @@ class Described(ABC):
         super().__init_subclass__(**arguments)
         if "name" in vars(cls) and "headline" not in vars(cls):
             cls.headline = general_headline(cls.name, cls.summary)
+
+    @classmethod
+    def risk(cls) -> Risk:
+        """Which of the three risks it shows: by default the very original of a picture is found."""
+        return Risk.SINGLING_OUT if cls.tells_identity else Risk.INFERENCE
 
     @classmethod
     def in_tables(cls, metric: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -12,16 +13,21 @@ import torch
 
 from tests.audit.folders import blur, changed, plain, same
 from tests.audit.pages import check_page
+from tests.audit.results import attacked, result_of
 from veilkit.attacks.recovered import RecoveredPictures
 from veilkit.audit import run_audit
 from veilkit.audit.inputs.cache import Cache
 from veilkit.audit.inputs.subject import load_subject
 from veilkit.audit.report.html import write_report
-from veilkit.audit.report.model import report_of
+from veilkit.audit.report.model import report_of, risk_rows
 from veilkit.audit.report.pictures import Recovered
 from veilkit.audit.report.terminal import lines
 from veilkit.audit.result import read_audit
+from veilkit.audit.verdicts.levels import level_verdicts
+from veilkit.audit.verdicts.verdict import Grade, Thresholds
+from veilkit.audit.verdicts.wording import described
 from veilkit.media.reading import Limits
+from veilkit.types import Level
 
 CSS = files("veilkit.audit.report").joinpath("templates/report.css").read_text()
 
@@ -152,3 +158,26 @@ def test_text_and_lines_stand_out(scheme: str) -> None:
         assert contrast(colours[ink], colours[ground]) >= 4.5, (ink, ground)
     for line in ("raw", "mixed-a", "mixed-b", "protected", "utility", "privacy", "focus"):
         assert contrast(colours[line], colours["card"]) >= 3.0, line
+
+
+def test_the_three_risks_are_told_by_their_worst_attacks() -> None:
+    gates = {"gates": {"metric": "rank-1", "on originals": 0.9, "on noise": 0.01, "chance": 0.05}}
+    found = attacked("own_original", Level.L0, 0.4, 0.3, 0.5)
+    noted = replace(found, details={**found.details, **gates})
+    linked = attacked("linkage", Level.L0, 0.9, 0.85, 0.95)
+    result = result_of(noted, linked, attacked("stock_recogniser", Level.L0, 0.1, 0.0, 0.2))
+    result = replace(result, verdicts=level_verdicts(result, Thresholds()))
+    singling, linking, inferring = risk_rows(result)
+    assert (singling.attack, singling.grade, singling.control) == ("own_original", Grade.SERIOUS, "1.0 %")
+    assert (singling.figure, singling.naive) == ("rank-1 40.0 % (30.0–50.0)", "5.0 %")
+    assert (linking.attack, linking.grade, linking.control) == ("linkage", Grade.BROKEN, "–")
+    assert (inferring.attack, inferring.grade) == ("–", Grade.NOT_ATTACKED)
+
+
+@pytest.mark.parametrize(
+    ("attack", "risk"),
+    [("own_original", "singling out"), ("discriminant", "linkability"), ("silhouette", "inference"),
+     ("class_linkage", "linkability"), ("membership_set_person", "inference"), ("of others", "singling out")],
+)  # fmt: skip
+def test_each_attack_says_which_risk_it_shows(attack: str, risk: str) -> None:
+    assert described(attack).risk() == risk

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from veilkit.attacks.headline import Described
+from veilkit.attacks.headline import Described, Risk
 from veilkit.attacks.pictures import Pictures, SomePictures
 from veilkit.errors import DataError
 from veilkit.experts import Embedder
@@ -169,6 +169,11 @@ class UnpairedAttack(Described):
     """
 
     needs: ClassVar[frozenset[UnpairedNeed]]
+
+    @classmethod
+    def risk(cls) -> Risk:
+        """Whether somebody was trained on is inferred, unless a subclass asks something else."""
+        return Risk.INFERENCE
 
     @abstractmethod
     def run(self, target: UnpairedTarget) -> Evidence:

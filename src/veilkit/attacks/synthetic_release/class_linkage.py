@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from veilkit.attacks.headline import Headline
+from veilkit.attacks.headline import Headline, Risk
 from veilkit.attacks.intervals import retrieval_scores
 from veilkit.attacks.synthetic_release.base import LabelledPictures, UnpairedAttack, UnpairedNeed, UnpairedTarget
 from veilkit.attacks.synthetic_release.nearest import feature_vectors
@@ -35,6 +35,11 @@ class ClassLinkage(UnpairedAttack):
         warning="Pseudonyms of classes do not hide who they are.",
     )
     needs = frozenset({UnpairedNeed.EXPERT})
+
+    @classmethod
+    def risk(cls) -> Risk:
+        """A class and a person's pictures are brought together."""
+        return Risk.LINKABILITY
 
     def run(self, target: UnpairedTarget) -> Evidence:
         """Rank-1, rank-5 and mAP; with one entry for each of N people, chance is 1/N, 5/N and H(N)/N."""

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from veilkit.audit.inputs.subject import Subject
 from veilkit.audit.report.figures import SETTING_TEXT, cmc_figure, gauge, histogram_figure, overlap, roc_figure
-from veilkit.audit.report.model import ADVICE, Report, report_of
+from veilkit.audit.report.model import ADVICE, RISKS, Report, report_of
 from veilkit.audit.report.pictures import Recovered, recovered_rows, recovering, strip
 from veilkit.audit.report.plane import plane_figure
 from veilkit.audit.result import AuditResult
@@ -61,6 +61,7 @@ def write_report(
             withheld=[] if show_originals else recovering(result.attacks),
             report=report,
             advice=ADVICE,
+            risks_note=RISKS,
             plane=_plane(report),
             figures=_figures(result),
             setting_text=SETTING_TEXT,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from veilkit.audit.report.figures import SETTING_TEXT
-from veilkit.audit.report.model import ADVICE, Report, report_of
+from veilkit.audit.report.model import ADVICE, RISKS, Report, report_of
 from veilkit.audit.result import AuditResult
 from veilkit.audit.verdicts.verdict import Grade
 from veilkit.audit.verdicts.wording import direction, percent, points, shown, span
@@ -17,8 +17,8 @@ def write_markdown(result: AuditResult) -> str:
     """audit.md. It holds no picture, no path and no original's name."""
     report = report_of(result)
     parts = (
-        _alarms(result), _short(report), _findings(report), _plane(report), _attacks(report), _recognition(report),
-        _images(report), _limits(result), grades(report.grades), _repeat(report),
+        _alarms(result), _short(report), _risks(report), _findings(report), _plane(report), _attacks(report),
+        _recognition(report), _images(report), _limits(result), grades(report.grades), _repeat(report),
     )  # fmt: skip
     return "\n".join([f"# Audit of {cell(result.protected.name)}", "", *(line for part in parts for line in part)])
 
@@ -75,6 +75,14 @@ def _short(report: Report) -> Iterator[str]:
         yield from (f"**{caution}**", "")
     yield from table(("rests on", ""), report.rests_on.items())
     yield from (" ".join(ADVICE), "")
+
+
+def _risks(report: Report) -> Iterator[str]:
+    rows = [(f"{row.risk}: {row.asks}", row.grade, row.attack, row.figure, row.naive, row.control)
+            for row in report.risks]  # fmt: skip
+    yield from ("## Singling out, linkability, inference", "")
+    yield from table(("risk (WP216)", "verdict", "worst attack", "finds (95 % interval)", "naive", "control"), rows)
+    yield from (RISKS, "")
 
 
 def _findings(report: Report) -> Iterator[str]:

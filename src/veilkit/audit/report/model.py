@@ -6,14 +6,15 @@ import shlex
 from dataclasses import dataclass
 
 from veilkit.attacks import ATTACKS, UNPAIRED_ATTACKS, Need
+from veilkit.attacks.headline import Risk
 from veilkit.audit.cells.images import FACES_FOUND, POINTS_OFF
 from veilkit.audit.options import NO_BUDGET, AuditOptions
 from veilkit.audit.report.plane import Point, anchors
 from veilkit.audit.report.tables import AttackRow, RecognitionTable, attack_rows, recognition_tables
 from veilkit.audit.result import DIFFERENCE, AuditResult, Finding, Measurement
 from veilkit.audit.verdicts.remedies import needed
-from veilkit.audit.verdicts.verdict import Grade, LevelVerdict, Thresholds
-from veilkit.audit.verdicts.wording import percent, shown, span
+from veilkit.audit.verdicts.verdict import ORDER, Grade, LevelVerdict, Thresholds
+from veilkit.audit.verdicts.wording import described, percent, shown, span
 from veilkit.configs import as_dict, with_settings
 from veilkit.display import counted
 from veilkit.options import as_words
@@ -21,6 +22,11 @@ from veilkit.types import Score
 
 SAME_MODEL = "Judge and expert are one and the same model: the judge's numbers are not independent (see --judge)."
 
+RISKS = (
+    "Naive: blind guessing. Control: the same attack on independent noise, where nothing is left to find. The risk "
+    "that is left is what these attackers found, and what others may: this does not say that the pictures are "
+    "anonymous. Repeat the audit when the method, its settings or the attackers change."
+)
 ADVICE = (
     "A low number says what these attackers found, not what nobody can find. A high number is proof of a leak.",
     "A leak at one level is there at all levels above; nothing found at one level says nothing about those above.",
@@ -70,6 +76,49 @@ def faces_kept(result: AuditResult) -> tuple[str, ...]:
         POINTS_OFF: "their points are off by {} of the eyes' distance",
     }
     return tuple(said[each.score.metric].format(percent(each.score.value)) for each in faces_measured(result))
+
+
+@dataclass(frozen=True, slots=True)
+class RiskRow:
+    """One of the three risks of WP216: the worst attack that asks it, and what it must be compared with.
+
+    figure: how much that attack got, with its interval. naive: what blind guessing gets. control: what the same
+    attack gets where nothing is left of the originals. All are texts.
+    """
+
+    risk: Risk
+    asks: str
+    grade: Grade
+    attack: str
+    figure: str
+    naive: str
+    control: str
+
+
+_ASKS = {
+    Risk.SINGLING_OUT: "can the very original of a protected picture be told among all?",
+    Risk.LINKABILITY: "can pictures of one person be brought together?",
+    Risk.INFERENCE: "can something else be learned of a person: membership, what is seen of them?",
+}
+
+
+def risk_rows(result: AuditResult) -> tuple[RiskRow, ...]:
+    """The risks in the words of WP216, each by its worst attack over all levels."""
+    rows = []
+    for risk in Risk:
+        asked = [each for level in result.verdicts for each in level.attacks if described(each.attack).risk() is risk]
+        worst = min(asked, key=lambda each: (ORDER.index(each.grade), -(each.over_chance or 0.0)), default=None)
+        if worst is None:
+            rows.append(RiskRow(risk, _ASKS[risk], Grade.NOT_ATTACKED, "–", "–", "–", "–"))
+            continue
+        rate, evidence = worst.decisive, result.evidence(worst.attack)
+        gates = {} if evidence is None else evidence.details.get("gates") or {}
+        noise = gates.get("on noise") if gates.get("metric") == rate.metric else None
+        ends = "" if rate.low is None or rate.high is None else f" ({100 * rate.low:.1f}–{100 * rate.high:.1f})"
+        naive, control = ("–" if each is None else percent(each) for each in (rate.chance, noise))
+        rows.append(RiskRow(risk, _ASKS[risk], worst.grade, worst.attack,
+                            f"{rate.metric} {percent(rate.value)}{ends}", naive, control))  # fmt: skip
+    return tuple(rows)
 
 
 def surroundings_text(result: AuditResult) -> str:
@@ -180,6 +229,7 @@ class Report:
     command: str
     synthetic: bool
     surroundings: str
+    risks: tuple[RiskRow, ...]
 
     @property
     def proven(self) -> tuple[FindingRow, ...]:
@@ -212,6 +262,7 @@ def report_of(result: AuditResult) -> Report:
         grades=thresholds_of(result).meaning(),
         command=command(result),
         surroundings=surroundings_text(result),
+        risks=risk_rows(result),
         synthetic=any(evidence.attack in UNPAIRED_ATTACKS for evidence in result.attacks),
     )
 
