@@ -316,7 +316,7 @@ def main() -> None:
         if "faces" in wanted:
             faces(folder, asked.deface, *((1, 30) if quick else (CLIPS, FRAMES)), kept=not quick)
         if "speed" in wanted:
-            speed(folder, asked.deface, 25 if quick else 150, kept=not quick)
+            speed(folder, asked.deface, 25 if quick else 250, kept=not quick)
         if "memory" in wanted:
             memory(folder, (2, 8) if quick else (10, 600), kept=not quick)
         if "kills" in wanted:

@@ -33,6 +33,9 @@ _ENCODERS: dict[
     "h264": ("libx264", {"preset": "veryfast"}),
     "hevc": ("libx265", {"preset": "veryfast", "x265-params": "log-level=none:info=0:pools=none:frame-threads=1"}),
 }
+# x264 was seen to code what lies beyond a frame's edge, in its last block, from memory nobody had written to: the
+# same frames then were not always the same bytes. It is given whole blocks, and told what of them is shown.
+_BLOCK: dict[Codec, int] = {"h264": 16, "hevc": 2}
 _COPIED = frozenset(("aac", "mp3", "ac3", "eac3", "alac", "opus"))  # sound that an MP4 holds as it is
 _GLOBAL_HEADER, _BITEXACT = 1 << 22, 1 << 23  # of a codec's flags
 _BT709 = 1  # colour primaries, transfer, matrix
@@ -167,7 +170,10 @@ def write_part(file: Path, frames: Iterable[Frame], clip: Clip, look: VideoForma
     with av.open(str(file), "w", format="nut") as container:
         encoder, options = _ENCODERS[look.codec]
         stream = container.add_stream(encoder, rate=clip.rate)
-        stream.width, stream.height = clip.width + clip.width % 2, clip.height + clip.height % 2
+        shown, coded = _sides(clip, 2), _sides(clip, _BLOCK[look.codec])
+        stream.width, stream.height = coded
+        if look.codec == "h264":
+            options = {**options, "x264-params": f"crop-rect=0,0,{coded[0] - shown[0]},{coded[1] - shown[1]}"}
         context = stream.codec_context
         context.pix_fmt, context.time_base, stream.time_base = "yuv420p", clip.time_base, clip.time_base
         context.sample_aspect_ratio = clip.aspect
@@ -177,7 +183,7 @@ def write_part(file: Path, frames: Iterable[Frame], clip: Clip, look: VideoForma
         context.color_range = _LIMITED
         context.options = {"crf": str(look.quality), **options}
         for frame in frames:
-            container.mux(stream.encode(_encodable(av, frame, clip)))
+            container.mux(stream.encode(_encodable(av, frame, clip, coded)))
             count += 1
         container.mux(stream.encode(None))
     return count
@@ -204,10 +210,16 @@ def join_parts(parts: Sequence[Path], out: Path, clip: Clip, look: VideoFormat) 
                 opened.close()
 
 
-def _encodable(av: Any, frame: Frame, clip: Clip) -> Any:
+def _sides(clip: Clip, multiple: int) -> tuple[int, int]:
+    """Width and height, each the next multiple of a number."""
+    return -(-clip.width // multiple) * multiple, -(-clip.height // multiple) * multiple
+
+
+def _encodable(av: Any, frame: Frame, clip: Clip, coded: tuple[int, int]) -> Any:
     pixels = frame.pixels
-    if clip.width % 2 or clip.height % 2:  # the codec takes even sides
-        pixels = np.pad(pixels, ((0, clip.height % 2), (0, clip.width % 2), (0, 0)), mode="edge")
+    if coded != (clip.width, clip.height):
+        beyond = (0, coded[1] - clip.height), (0, coded[0] - clip.width), (0, 0)
+        pixels = np.pad(pixels, beyond, mode="edge")
     encodable = av.VideoFrame.from_ndarray(np.ascontiguousarray(pixels), format="rgb24")
     encodable = encodable.reformat(format="yuv420p", dst_colorspace=_BT709, dst_color_range=_LIMITED)
     encodable.pts, encodable.duration, encodable.time_base = frame.time, frame.duration, clip.time_base
