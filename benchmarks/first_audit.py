@@ -135,6 +135,15 @@ def first(name: str, originals: Path, protected: Path) -> First:
     )  # fmt: skip
 
 
+def deface_runs() -> bool:
+    """Whether that tool is installed, with all that it needs."""
+    command = shutil.which("deface")
+    return (
+        command is not None
+        and subprocess.run([command, "--version"], capture_output=True, check=False).returncode == 0
+    )
+
+
 def releases(work: Path, data: Path | None, wanted: set[str]) -> Iterable[tuple[str, Path, Path]]:
     """Originals and what was made of them, each when it is asked for."""
     sources: list[tuple[str, tuple[str, ...], Callable[[Path], Path]]] = [
@@ -152,7 +161,7 @@ def releases(work: Path, data: Path | None, wanted: set[str]) -> Iterable[tuple[
             target = work / f"{source}-{method}"
             protect(originals, target, method, labels="folder")
             yield target.name, originals, target
-    if shutil.which("deface") and (not wanted or "deface" in wanted):
+    if deface_runs() and (not wanted or "deface" in wanted):
         photos, _ = photographs(work / "group")
         yield "deface", photos, defaced("deface", photos, work / "group" / "release")
 
@@ -167,13 +176,10 @@ def main() -> None:
         found = [first(*each) for each in releases(Path(folder), data, wanted)]
     if not found:
         sys.exit("nothing to audit")
-    if wanted:
-        print("\n".join(each.told for each in found))
-        return
     about: dict[str, Any] = {
-        "data": "generated people, CUHK03-NP and LFW test people, generated groups blurred by deface",
+        "data": ", ".join(each.name for each in found),
         "scale": f"{len(found)} releases of {FEW} to {PEOPLE} people, no options; one thread of a shared machine",
-        "seed": SEED, "command": COMMAND,
+        "seed": SEED, "command": " ".join([COMMAND, *(["--only", *sorted(wanted)] if wanted else [])]),
     }  # fmt: skip
     answered, levels = sum(each.answered for each in found), sum(each.levels for each in found)
     notes = "; ".join(each.told for each in found)
