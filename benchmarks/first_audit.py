@@ -183,7 +183,8 @@ def main() -> None:
     }  # fmt: skip
     answered, levels = sum(each.answered for each in found), sum(each.levels for each in found)
     notes = "; ".join(each.told for each in found)
-    record(id="first-audit-verdicts", claim="Levels with a verdict, “too few to tell” among them, in a first audit without options",
+    record(id="first-audit-verdicts",
+           claim="Levels with a verdict, “too few to tell” among them, in a first audit without options",
            figure=round(answered / levels, 3), bar=">= 0.95", unit="share", note=notes, **about)  # fmt: skip
     record(id="first-audit-time", claim="Minutes that a first audit takes, the longest",
            figure=round(max(each.minutes for each in found), 1), bar=f"<= {MINUTES:g}", unit="min",
