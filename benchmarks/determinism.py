@@ -62,7 +62,9 @@ def changed_by_key(source: Path, work: Path, method: str) -> float:
     for name in ("one", "two"):
         key = work / f"{name}.private" / "key"
         protect(source, work / name, method, preset=PRESETS.get(method), key=key, names="kept")
-        releases.append({path: data for path, data in contents(work / name).items() if path.endswith(".png")})
+        releases.append(
+            {path: data for path, data in contents(work / name).items() if path.endswith((".png", ".jpg"))}
+        )
     one, two = releases
     if one.keys() != two.keys():
         raise SystemExit(f"{method} released other pictures under another key")

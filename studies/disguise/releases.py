@@ -98,7 +98,7 @@ class DisguiseReleases:
             method = self.models.method(release, lambda: self.identities)
             outcome = protect(
                 self.originals.root, self.folder / "releases" / release.replace("@", "-"), method,
-                seed=self.config.seed, names="kept", labels="folder", workers=self._workers,
+                seed=self.config.seed, names="kept", labels="folder", workers=self._workers, image_format="png",
             )  # fmt: skip
             self._made[release] = self.originals.released(outcome)
         return self._made[release]

@@ -1,7 +1,7 @@
 import numpy as np
 import torch
 
-from veilkit.synthetic.photoreal.generator import StyleMapping, Synthesis, haar_doubled
+from veilkit.synthetic.photoreal.network import StyleMapping, Synthesis, haar_doubled
 
 
 def haar_matrix(side: int) -> np.ndarray:
