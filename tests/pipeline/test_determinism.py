@@ -25,7 +25,11 @@ def test_the_number_of_workers_does_not_matter(tmp_path: Path, method: str) -> N
     assert determinism.differing(tmp_path / "source", tmp_path / "work", method, workers=(2,)) == set()
 
 
-@pytest.mark.parametrize("method", [name for name, method in PAIRED.items() if method.random])
+# k-same draws among faces, of which these pictures have none: tests/conformance has its releases.
+DRAWS = [name for name, method in PAIRED.items() if method.random and name != "ksame"]
+
+
+@pytest.mark.parametrize("method", DRAWS)
 def test_another_key_changes_the_pictures(tmp_path: Path, method: str) -> None:
     """All of them, but for mix-up, which draws only partners: some of 40 may get the same one again."""
     write_folder(tmp_path / "source", 40, height=32, width=16)
