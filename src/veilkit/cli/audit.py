@@ -74,6 +74,7 @@ def audit(
 
 def measure(options: AuditOptions, *, told: Told = "table", fail_on: FailOn = None) -> None:
     """Make one audit and print its findings."""
+    options.check()  # before anything heavy is imported
     from veilkit.audit.alarms.pairs import not_of_these
     from veilkit.audit.report import terminal
     from veilkit.audit.run import REPORT, make_audit

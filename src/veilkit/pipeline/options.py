@@ -128,10 +128,13 @@ class ProtectOptions(Options):
     def check(self) -> ProtectOptions:
         """Raise for a folder, name or value that is wrong; the method's own settings are checked when it is made."""
         from veilkit.datasets.labels import labeller
-        from veilkit.pipeline.places import find_places
+        from veilkit.pipeline.sources import Source
+
+        Source.of(self.source)
+        self._check_method()
+        from veilkit.pipeline.places import find_places  # which takes torch: a wrong name must not wait for it
 
         places = find_places(self.source, Path(self.destination), self.key, self.seed, sealing=bool(self.seal_to))
-        self._check_method()
         super().check()
         labeller(self.labels, places.source)
         self._check_faces()
