@@ -178,7 +178,6 @@ def test_kill_9_in_the_midst_leaves_nothing_half_done(tmp_path: Path) -> None:
                 process.wait()
         killed += process.returncode == -signal.SIGKILL
         if any(private.glob("*.withdrawal.json")):
-            assert read_manifest(release) is None
             assert veilkit("withdraw", release).returncode == 0
         manifest = read_manifest(release)
         assert manifest is not None
