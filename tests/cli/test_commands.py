@@ -90,7 +90,7 @@ def test_protect_counts_faces_and_says_that_what_no_detector_saw_is_unchanged(tm
     assert (head, face) == ("source,found,changed,hidden,doubtful,spared", "face.png,1,1,0,0,0")
     assert nobody.startswith("nobody.png,0,0,0,")
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    assert manifest["config"]["second"] == "centerface-mtcnn-thorough"
+    assert manifest["config"]["second"] == "auto"
     assert "doubtful" not in json.dumps(manifest)
     plain = veilkit("protect", tmp_path / "in", tmp_path / "plain", "--method", "pixelate", "--workers", 0)
     assert "Faces:" not in plain.stdout
