@@ -178,6 +178,8 @@ def test_kill_9_in_the_midst_leaves_nothing_half_done(tmp_path: Path) -> None:
                 process.wait()
         killed += process.returncode == -signal.SIGKILL
         if any(private.glob("*.withdrawal.json")):
+            if (held := read_manifest(release)) is not None:  # killed before anything was taken away
+                assert set(listed_pictures(release, held)) <= set(tree(release))
             assert veilkit("withdraw", release).returncode == 0
         manifest = read_manifest(release)
         assert manifest is not None
