@@ -58,7 +58,8 @@ SIZES = ((12, 16), (16, 24), (24, 48), (48, 100), (100, 200), (200, 401))
 TURNS = ((0, 22.5), (22.5, 67.5), (67.5, 112.5), (112.5, 157.5), (157.5, 180.1))
 WORK = Path("runs/face-scenes")
 WHY = {  # rows fall short, where that is known
-    "face-scenes-background-default": "the second look and heads of bodies hide what may be a face: that is what finding nine faces of ten costs",
+    "face-scenes-background-default": "the second look and heads of bodies hide what may be a face: that is what "
+    "finding nine faces of ten costs",
     "face-scenes-background-dlib": "pictures in which dlib found no face were pixelated as a whole",
     "face-scenes-silent-quick": "search=quick does not look a second time; it is not the default",
 }
