@@ -6,10 +6,17 @@ import sys
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self, TextIO
+from typing import Self, TextIO, TypeAlias
 
 from rich import progress as bars
 from rich.console import Console
+
+Say: TypeAlias = Callable[[str], None]
+"""Is told in a few words how far one long piece of work has come."""
+
+
+def silent(_: str) -> None:
+    """Nobody is told."""
 
 
 class Progress:

@@ -32,9 +32,30 @@ def test_help_names_the_verbs_without_importing_torch() -> None:
     done = veilkit("--help")
     assert done.returncode == 0
     assert "protect" in done.stdout
-    lines = "import sys, veilkit.cli; print('torch' in sys.modules)"
-    probe = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=True)
-    assert probe.stdout.strip() == "False"
+    assert not {name.partition(".")[0] for name in modules_after("--help")} & {"torch", "numpy", "sklearn"}
+
+
+def test_pixelation_waits_for_nothing_that_it_does_not_use(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    Image.fromarray(random_picture(0, 40, 20)).save(tmp_path / "in" / "one.png")
+    words = ("protect", tmp_path / "in", tmp_path / "out", "--method", "pixelate")
+    loaded = modules_after(*words, "--workers", 0)
+    own = {name for name in loaded if name.partition(".")[0] == "veilkit"}
+    folders = {name.split(".")[1] for name in own if "." in name}
+    assert (tmp_path / "out" / "manifest.json").is_file()
+    assert not folders & {"experts", "networks", "training", "attacks", "audit", "gallery", "perception", "synthetic"}
+    assert not loaded & {"sklearn", "scipy", "torchmetrics", "veilkit.pipeline.video", "veilkit.methods.faces"}
+    assert len(own) <= 70
+
+
+def modules_after(*words: object) -> set[str]:
+    """What Python has imported at the end of a command."""
+    code = (
+        "import sys\nfrom veilkit.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\nprint('modules', *sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True, check=True)
+    return set(done.stdout.rpartition("modules ")[2].split())
 
 
 def test_methods_are_listed_and_shown() -> None:

@@ -8,30 +8,51 @@ from typing import Annotated, Any, NoReturn, TextIO
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_command, get_group
 
-from veilkit.cli import (
-    audit,
-    check,
-    demo,
-    experts,
-    gallery,
-    generate,
-    ledger,
-    listing,
-    protect,
-    recover,
-    study,
-    train,
-    withdraw,
-)
 from veilkit.errors import VeilkitError
+from veilkit.lookup import LazyLookup
 from veilkit.secret_file import SecretFileWarning
+
+COMMANDS: LazyLookup[Any] = LazyLookup(
+    "command",
+    [
+        ("check", "veilkit.cli.check:check"),
+        ("protect", "veilkit.cli.protect:protect"),
+        ("recover", "veilkit.cli.recover:recover"),
+        ("withdraw", "veilkit.cli.withdraw:withdraw"),
+        ("ledger", "veilkit.cli.ledger:app"),
+        ("audit", "veilkit.cli.audit:audit"),
+        ("compare", "veilkit.cli.audit:compare"),
+        ("fit", "veilkit.cli.train:fit"),
+        ("attacks", "veilkit.cli.listing:attacks_app"),
+        ("generate", "veilkit.cli.generate:app"),
+        ("train", "veilkit.cli.train:app"),
+        ("methods", "veilkit.cli.listing:methods_app"),
+        ("experts", "veilkit.cli.experts:app"),
+        ("study", "veilkit.cli.study:app"),
+        ("gallery", "veilkit.cli.gallery:app"),
+        ("keygen", "veilkit.cli.recover:keygen"),
+        ("demo", "veilkit.cli.demo:demo"),
+    ],
+)
+"""A function for each command, or a Typer for a group of them; a command's file is imported when it is asked for."""
 
 _COMPARE = ["audit", "compare"]
 
 
 class _Commands(TyperGroup):
-    """Prints errors that are raised on purpose in one line (exit code 2), and interrupts too (130)."""
+    """The table's commands. Errors that are raised on purpose are one line (exit code 2), interrupts too (130)."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands: dict[str, Any] = dict.fromkeys(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of this name, imported now; None where there is none."""
+        if self.commands.get(cmd_name) is None and (found := COMMANDS.find(cmd_name)) is not None:
+            self.commands[cmd_name] = _built(cmd_name, found)
+        return self.commands.get(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """`audit compare` is the command compare; any other word after `audit` is a folder, as ever."""
@@ -62,23 +83,17 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command("check")(check.check)
-app.command("protect")(protect.protect)
-app.command("recover")(recover.recover)
-app.command("withdraw")(withdraw.withdraw)
-app.add_typer(ledger.app, name="ledger")
-app.command("audit")(audit.audit)
-app.command("compare")(audit.compare)
-app.command("fit")(train.fit)
-app.add_typer(listing.attacks_app, name="attacks")
-app.add_typer(generate.app, name="generate")
-app.add_typer(train.app, name="train")
-app.add_typer(listing.methods_app, name="methods")
-app.add_typer(experts.app, name="experts")
-app.add_typer(study.app, name="study")
-app.add_typer(gallery.app, name="gallery")
-app.command("keygen")(recover.keygen)
-app.command("demo")(demo.demo)
+
+
+def _built(name: str, found: Any) -> Any:
+    """What runs a command of the table."""
+    if isinstance(found, typer.Typer):
+        group = get_group(found)
+        group.name = name
+        return group
+    alone = typer.Typer(add_completion=False)
+    alone.command(name)(found)
+    return get_command(alone)
 
 
 def _version(wanted: bool) -> None:

@@ -28,12 +28,12 @@ from veilkit.checkpoint import load_checkpoint, refuse_tensors, save_checkpoint,
 from veilkit.configs import as_dict, differing, digest, from_json, with_settings
 from veilkit.errors import DataError
 from veilkit.lookup import Lookup
-from veilkit.media.tracks import Seen
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch, Release, Split
 
 if TYPE_CHECKING:
     from veilkit.experts import Embedder
+    from veilkit.media.tracks import Seen
 
 
 @dataclass(frozen=True, slots=True)

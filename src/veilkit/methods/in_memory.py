@@ -19,8 +19,8 @@ from veilkit.key import Key, read_or_create_key
 from veilkit.media.arrays import content_name, read_pictures
 from veilkit.media.shape import resized
 from veilkit.media.writing import to_pixels
-from veilkit.methods import METHODS, Calibrates, Item, Learns, Method, Mixes, Synthesiser, bind
-from veilkit.methods.base import WorksUnfitted
+from veilkit.methods import Item, Method, Mixes, Synthesiser, bind
+from veilkit.methods.table import configured
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch, PictureReport, Release
 
@@ -57,22 +57,6 @@ def load_method(
             raise UsageError(f"{name} is not guided by an expert: leave the expert out")
         chosen = chosen.with_expert(expert)
     return LoadedMethod(chosen)
-
-
-def configured(
-    name: str, preset: str | None, settings: Mapping[str, object] | None, model: str | Path | None
-) -> Method[Any]:
-    """The method of this name under its settings, with what `model` holds where it learns."""
-    kind = METHODS[name]
-    if model is not None and not issubclass(kind, Learns | Calibrates):
-        raise UsageError(f"{name} learns nothing, so it takes no model; leave it out")
-    if model is None and not issubclass(kind, Learns):
-        return kind.configured(preset, settings)
-    if model is None:
-        if issubclass(kind, WorksUnfitted) and (unfitted := kind.unfitted(preset, settings)) is not None:
-            return unfitted
-        raise UsageError(f"{name} must learn before it protects: `veilkit fit {name} DATA --out FILE` and --model")
-    return kind.load(Path(model)).reconfigured(preset, settings)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

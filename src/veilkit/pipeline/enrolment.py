@@ -19,7 +19,6 @@ from veilkit.pipeline.names import PAGES, Names, folder_pseudonyms, kept_names, 
 from veilkit.pipeline.places import Places
 from veilkit.pipeline.release import Wanted
 from veilkit.pipeline.sealing.folder import check_sealed_name
-from veilkit.pipeline.synthesis import count_people, planned
 
 
 def enrol(wanted: Wanted, places: Places, ledger: Ledger, secret: Key) -> int:
@@ -79,6 +78,8 @@ def release_names(names: Names, places: Places, secret: Key, files: Files) -> Ca
 
 
 def _enrol_synthetic(method: Synthesiser[Any], wanted: Wanted, places: Places, ledger: Ledger, secret: Key) -> int:
+    from veilkit.pipeline.synthesis import count_people, planned
+
     counts, unknown, others = count_people(places, wanted.labels)
     if not counts:
         raise DataError(

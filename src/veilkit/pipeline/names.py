@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from veilkit.errors import DataError
-from veilkit.key import Key
 from veilkit.media.video import VIDEO_SUFFIX
+
+if TYPE_CHECKING:
+    from veilkit.key import Key
 
 SCRATCH = ".veilkit"  # where files of a release are written before they get their names
 MANIFEST = "manifest.json"

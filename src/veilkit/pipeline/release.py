@@ -26,7 +26,6 @@ from veilkit.pipeline.names import SCRATCH, Names
 from veilkit.pipeline.places import Places
 from veilkit.pipeline.release_lock import clear_scratch, release_lock
 from veilkit.pipeline.sealing.folder import check_sealed
-from veilkit.pipeline.synthesis import write_soft_labels
 from veilkit.version import __version__
 
 
@@ -66,7 +65,20 @@ def open_release(wanted: Wanted, places: Places, ledger: Ledger, secret: Key) ->
             # before anything is in the folder: a kill in between must not block a resume
             ledger.describe(**facts, settings=json.dumps(wanted.method.public_config()))
             clear_scratch(places.scratch)
+        _refuse_unfinished_withdrawal(ledger)
         yield
+
+
+def journal_of(ledger: Ledger) -> Path:
+    """What a withdrawal that is under way is to take out."""
+    return ledger.file.with_suffix(".withdrawal.json")
+
+
+def _refuse_unfinished_withdrawal(ledger: Ledger) -> None:
+    if journal_of(ledger).exists():
+        raise DestinationError(
+            "a withdrawal from this release was begun and not finished: run `veilkit withdraw` on it first"
+        )
 
 
 @contextmanager
@@ -162,6 +174,8 @@ def close_release(wanted: Wanted, places: Places, ledger: Ledger, secret: Key) -
     with _writing_to(places.destination):
         _refuse_unlisted_pictures(wanted, places, ledger)
         if isinstance(method, Synthesiser):
+            from veilkit.pipeline.synthesis import write_soft_labels
+
             labels = write_soft_labels(method, ledger, secret, wanted.names, places.destination, places.scratch)
             done = chain(done, [labels])
         draft = places.scratch / SUMS

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from veilkit.configs import with_settings
 from veilkit.errors import DataError, DestinationError, UsageError
 from veilkit.key import Key, read_or_create_key
-from veilkit.media.boxes import Boxes, read_boxes
 from veilkit.media.shape import Shape
 from veilkit.methods import ChangesFaces, ChangesParts, Item, Method, Mixes, Synthesiser, bind
-from veilkit.methods.in_memory import configured
-from veilkit.methods.whole_pictures import PeopleInPictures, split_settings
+from veilkit.methods.table import configured
 from veilkit.pipeline.engines.local import LocalEngine
 from veilkit.pipeline.enrolment import enrol
 from veilkit.pipeline.formats import is_video
@@ -28,13 +27,12 @@ from veilkit.pipeline.options import ProtectOptions
 from veilkit.pipeline.places import Places, find_places
 from veilkit.pipeline.protect import Outcome
 from veilkit.pipeline.release import Wanted, close_release, open_release
-from veilkit.pipeline.review.page import review_run
 from veilkit.pipeline.sealing.folder import close_sealed, open_sealed, recipients_for
-from veilkit.pipeline.synthesis import grouped_tasks
-from veilkit.pipeline.video import remove_parts
-from veilkit.pipeline.withdrawal import refuse_unfinished
 from veilkit.pipeline.worker import Job, Task, item_name
 from veilkit.progress import Progress
+
+if TYPE_CHECKING:
+    from veilkit.media.boxes import Boxes
 
 
 def run_protect(options: ProtectOptions) -> Outcome:
@@ -51,7 +49,6 @@ def run_protect(options: ProtectOptions) -> Outcome:
     )
     try:
         with Ledger(places.ledger_file(secret)) as ledger, open_release(wanted, places, ledger, secret):
-            refuse_unfinished(ledger)
             sealed = open_sealed(places.sealed, ledger, recipients)
             passed_over = enrol(wanted, places, ledger, secret)
             (places.destination / MANIFEST).unlink(missing_ok=True)  # it stands only in a finished release
@@ -66,7 +63,8 @@ def run_protect(options: ProtectOptions) -> Outcome:
                 ledger.boxes(), shown if isinstance(chosen, ChangesParts) else None,
             )  # fmt: skip
             _work(job, ledger, options.processes)
-            remove_parts(job.parts)
+            if job.parts is not None:  # what is left of finished videos
+                shutil.rmtree(job.parts, ignore_errors=True)
             if sealed is not None:
                 close_sealed(sealed, ledger)
             close_release(wanted, places, ledger, secret)
@@ -77,6 +75,8 @@ def run_protect(options: ProtectOptions) -> Outcome:
             ledger.write_told(told_list) if told else told_list.unlink(missing_ok=True)
             review = ledger.file.with_suffix(".review.html")
             if isinstance(chosen, ChangesParts) and not isinstance(chosen, Mixes) and shape.size is None:
+                from veilkit.pipeline.review.page import review_run
+
                 review_run(review, ledger, places, shown, chosen.name)
             else:
                 review.unlink(missing_ok=True)
@@ -112,9 +112,13 @@ def run_protect(options: ProtectOptions) -> Outcome:
 
 def chosen_method(options: ProtectOptions) -> Method[Any]:
     """The method that the options ask for, which has been checked."""
-    method, (search, settings) = options.method, split_settings(options.settings)
+    method, settings = options.method, dict(options.settings or {})
+    if options.parts is not None:
+        from veilkit.methods.whole_pictures import PeopleInPictures, split_settings
+
+        search, settings = split_settings(settings)
     if isinstance(method, str):
-        method = configured(method, options.preset, settings if options.parts else options.settings, options.model)
+        method = configured(method, options.preset, settings, options.model)
     if options.parts is not None:
         method = PeopleInPictures(
             method, with_settings(PeopleInPictures.default, search), boxed=options.boxes is not None
@@ -134,6 +138,8 @@ def drawn_boxes(options: ProtectOptions, places: Places) -> Boxes:
 
     A box that does not say what is to happen in it is hidden, as a missed face, or protected, as a person.
     """
+    from veilkit.media.boxes import read_boxes
+
     assert options.boxes is not None
     drawn = dict(read_boxes(Path(options.boxes), "hide" if options.parts is None else "protect"))
     found = {}
@@ -169,6 +175,8 @@ def secret_of(places: Places, seed: int | None) -> tuple[Key, bool]:
 def _work(job: Job, ledger: Ledger, workers: int) -> None:
     with LocalEngine(job, workers) as engine:
         if isinstance(job.method, Synthesiser):
+            from veilkit.pipeline.synthesis import grouped_tasks
+
             with Progress(ledger.count(), "synthesising") as progress:
                 engine.run(grouped_tasks(ledger), _recorder(ledger, progress))
             return

@@ -21,7 +21,8 @@ from veilkit.media.reading import Limits, check_size, read_bytes, sha256
 from veilkit.media.video import VIDEO_SUFFIX, join_parts, open_clip
 from veilkit.methods import InjectsIdentity, Method
 from veilkit.pipeline.ledger import Entry
-from veilkit.pipeline.video_blocks import Say, VideoBlocks
+from veilkit.pipeline.video_blocks import VideoBlocks
+from veilkit.progress import Say
 from veilkit.rng import Randomness
 from veilkit.types import PictureReport
 
@@ -147,9 +148,3 @@ def _to_be_sealed(source: Path, digest: str) -> bytes:
     if sha256(data) != digest:
         raise RefusedImage("it changed while it was being protected: run the same command again")
     return data
-
-
-def remove_parts(folder: Path | None) -> None:
-    """Remove what is left of finished videos."""
-    if folder is not None:
-        shutil.rmtree(folder, ignore_errors=True)

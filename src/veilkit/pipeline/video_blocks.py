@@ -11,7 +11,7 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import count, islice
@@ -30,6 +30,7 @@ from veilkit.media.writing import to_pixels
 from veilkit.methods import FollowsFaces, Method
 from veilkit.methods.base import FrameLook
 from veilkit.pipeline.engines.bounds import renew_processor_seconds
+from veilkit.progress import Say
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch, PictureReport
 
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
 BLOCK = 100
 """Frames in a part."""
-Say: TypeAlias = Callable[[str], None]
 Tracks: TypeAlias = list[tuple[int, Seen]]
 _GAP, _TAIL = 2.0, 0.5  # seconds: see TrackSettings
 _FULL, _TWICE = 0.2, 2.0  # seconds between two looks at a frame in full size, and of the second finder
@@ -50,10 +50,6 @@ NO_FACE_HIDDEN = "a video in which no face was found: pixelated as a whole"
 NO_FACE_KEPT = "a video in which no face was found: released as it is"
 HIDDEN_TRACKS = "a face in a video that could not be changed, or that only the second finder saw: hidden"
 DOUBTFUL_TRACKS = "a region of a video that may be a face: hidden"
-
-
-def silent(_: str) -> None:
-    """Say nothing."""
 
 
 @dataclass(slots=True)

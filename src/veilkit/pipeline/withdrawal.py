@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from veilkit.errors import DataError, DestinationError, UsageError
+from veilkit.errors import DataError, UsageError
 from veilkit.key import Key, read_key
 from veilkit.media.writing import write_atomically
 from veilkit.methods import METHODS, Mixes
@@ -26,7 +26,7 @@ from veilkit.pipeline.ledger_queries import selected
 from veilkit.pipeline.manifest import MANIFEST, SUMS, Manifest, listed_pictures, read_manifest, write_sums
 from veilkit.pipeline.names import SCRATCH
 from veilkit.pipeline.places import Places, private_beside, sealed_beside
-from veilkit.pipeline.release import remove_file
+from veilkit.pipeline.release import journal_of, remove_file
 from veilkit.pipeline.release_lock import release_lock
 from veilkit.pipeline.review.page import review_run
 from veilkit.pipeline.sealing.files import SEALED_SUFFIX
@@ -85,19 +85,6 @@ def withdraw(
     if done is None:
         raise UsageError("say which pictures: names in the release or of originals, or patterns of them (--only)")
     return done
-
-
-def refuse_unfinished(ledger: Ledger) -> None:
-    """Raise where a withdrawal was begun and not finished."""
-    if journal_of(ledger).exists():
-        raise DestinationError(
-            "a withdrawal from this release was begun and not finished: run `veilkit withdraw` on it first"
-        )
-
-
-def journal_of(ledger: Ledger) -> Path:
-    """What a withdrawal that is under way is to take out."""
-    return ledger.file.with_suffix(".withdrawal.json")
 
 
 class _Going:

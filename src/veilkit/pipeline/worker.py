@@ -8,16 +8,15 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from veilkit.errors import DataError, DestinationError, RefusedImage, VeilkitError
-from veilkit.media.boxes import Boxes
 from veilkit.media.reading import Frames, Limits, decode, decode_frames, read_bytes, sha256
 from veilkit.media.shape import Shape, resized
 from veilkit.media.video import VIDEO_SUFFIX, VideoFormat, VideoLimits, open_clip
@@ -28,10 +27,13 @@ from veilkit.pipeline.ledger import NEVER_WRITTEN, Entry
 from veilkit.pipeline.names import PAGES
 from veilkit.pipeline.sealing.files import SEALED_SUFFIX
 from veilkit.pipeline.sealing.folder import SealedFolder
-from veilkit.pipeline.video import VideoWorker
-from veilkit.pipeline.video_blocks import Say, silent
+from veilkit.progress import Say, silent
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch, PictureReport, Region, Release
+
+if TYPE_CHECKING:
+    from veilkit.media.boxes import Boxes
+    from veilkit.pipeline.video import VideoWorker
 
 _OTHER_PAGES = "it had one page when it was first seen, and now has several, or the reverse: give it a new name"
 SHOWN_BY_BROWSERS = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".webp", ".bmp", ".gif", ".avif")
@@ -94,7 +96,7 @@ class Worker:
     def __init__(self, job: Job, say: Say = silent) -> None:
         self.job = job
         self._rng = bind(job.randomness, job.method)
-        self._videos = VideoWorker(job, self._rng, say)
+        self._say = say
 
     def run(self, task: Task) -> tuple[Entry, ...]:
         """What became of each picture of the task. Only a destination that cannot be written raises."""
@@ -183,6 +185,12 @@ class Worker:
             return entry, replace(shown, pictures=tuple(map(self.job.shape.fitted, shown.pictures)))
         except RefusedImage as refusal:
             return refused_entry(entry, refusal.reason), None
+
+    @cached_property
+    def _videos(self) -> VideoWorker:
+        from veilkit.pipeline.video import VideoWorker  # only who has videos pays for it
+
+        return VideoWorker(self.job, self._rng, self._say)
 
     def _video(self, entry: Entry) -> Entry:
         """What became of a video."""

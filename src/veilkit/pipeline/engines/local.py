@@ -22,8 +22,8 @@ from veilkit.errors import WorkerError
 from veilkit.pipeline.engines.bounds import OUT_OF_TIME
 from veilkit.pipeline.engines.forkserver import ForkServer, take
 from veilkit.pipeline.ledger import Entry
-from veilkit.pipeline.video_blocks import Say, silent
 from veilkit.pipeline.worker import Job, Task, Worker, refused_entry
+from veilkit.progress import Say, silent
 
 Handler: TypeAlias = Callable[[tuple[Entry, ...]], None]
 _AHEAD = 2  # tasks that a worker holds, so that it never waits for the next
