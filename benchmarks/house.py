@@ -102,7 +102,7 @@ def main() -> None:
     record(
         id="start-modules", claim="Modules of veilkit loaded by `protect --method pixelate`", figure=modules,
         bar="<= 90", unit="modules",
-        note=f"of scikit-learn, torchmetrics and Disguise: {heavy}; pipeline and media grew", **start,
+        note=f"of scikit-learn, torchmetrics and Disguise: {heavy}", **start,
     )  # fmt: skip
     files = tracked()
     size = {**start, "scale": "files that git tracks"}

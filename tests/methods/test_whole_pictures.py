@@ -163,7 +163,8 @@ def test_pictures_without_anybody_and_with_doubts() -> None:
 
 
 def test_who_finds_and_what_can_be_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv("VEILKIT_WEIGHTS", raising=False)
+    for variable in ("VEILKIT_WEIGHTS", "VEILKIT_DATA"):
+        monkeypatch.delenv(variable, raising=False)
     method = people(Noise())
     assert isinstance(method, ChangesParts)
     assert not isinstance(method, ChangesFaces)
