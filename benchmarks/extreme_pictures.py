@@ -23,7 +23,7 @@ from process import Finished, run
 
 sys.path.insert(0, str(ROOT))
 
-from tests.pipeline.test_limits import flat
+from tests.pipeline.test_promises import flat
 
 ORDINARY, SHAPES = 4, ((16, 100_000), (1, 50_000_000))
 REFUSED = 3  # exit code of a run in which pictures were refused

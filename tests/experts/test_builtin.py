@@ -1,4 +1,4 @@
-"""The packaged expert is found beside the code, with its card; the colour histogram against NumPy's."""
+"""The packaged experts with their cards, the colour histogram against NumPy's, networks from elsewhere."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from veilkit.experts.builtin import (
     load_stripes,
     stripe_statistics,
 )
+from veilkit.experts.names import weights_folder
+from veilkit.experts.registry import experts
 
 
 def test_people_is_read_from_the_package(reid_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,3 +91,31 @@ def test_stripes_forget_the_light_and_find_the_clothes() -> None:
     assert stripes.embed(torch.full((2, 3, 20, 10), 0.5)).abs().max() < 1e-3
     with pytest.raises(ConfigError, match="mirror image"):
         load_stripes(flip=True)
+
+
+folder = weights_folder()
+
+
+def test_without_the_weights_the_networks_of_others_say_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("VEILKIT_WEIGHTS", "VEILKIT_DATA"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("retail-0277", "osnet-0.25"):
+        with pytest.raises(CheckpointError, match="VEILKIT_WEIGHTS"):
+            load_expert(name)
+        assert "VEILKIT_WEIGHTS" in experts()[name]["licence"]
+    with pytest.raises(ConfigError, match="without flip"):
+        load_expert("retail-0277", flip=True)
+
+
+@pytest.mark.skipif(
+    folder is None or not (folder / "person-reidentification-retail-0277.xml").is_file(),
+    reason="needs Intel's network in VEILKIT_WEIGHTS",
+)
+def test_retail_embeds_each_picture_by_itself() -> None:
+    pytest.importorskip("openvino")
+    expert = load_expert("retail-0277")
+    images = torch.rand(3, 3, 128, 64, generator=torch.Generator().manual_seed(0))
+    features = expert.embed(images)
+    assert features.shape == (3, expert.dim)
+    assert torch.allclose(expert.embed(images[1:2]), features[1:2], atol=1e-4)
+    assert not torch.allclose(features[0], features[1], atol=1e-2)

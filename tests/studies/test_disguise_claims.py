@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks import claims
 from studies.disguise.plan import JUDGE, rows_of
-from tests.studies.published import Published, around
+from tests.studies.conftest import Published, around
 
 PUBLISHED = Published("disguise", prefix="disguise-")
 STUDY, CONFIG = PUBLISHED.study, PUBLISHED.config

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks import claims
-from tests.studies.published import Published
+from tests.studies.conftest import Published
 
 PUBLISHED = Published("pixelfade")
 STUDY, CONFIG = PUBLISHED.study, PUBLISHED.config

@@ -24,8 +24,8 @@ from studies.privacyreid.plan import (
 )
 from studies.privacyreid.tables import why
 from studies.privacyreid.training import Trainings
+from tests.studies.conftest import Published, around
 from tests.studies.harness import TINY_STUDIES, Done
-from tests.studies.published import Published, around
 from veilkit.methods.privacyreid.config import SMALL
 from veilkit.networks.reid import load_reid
 
