@@ -83,7 +83,7 @@ class _Called(ModuleType):
 
 
 class _Veilkit(ModuleType):
-    """Makes folders callable as Python binds them here, whatever was imported first (docs/adr, 8)."""
+    """Makes folders callable as Python binds them here, whatever was imported first (docs/decisions.md, 8)."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _CALLED and isinstance(value, ModuleType):

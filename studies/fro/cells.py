@@ -12,12 +12,12 @@ import torch
 from torch import Tensor
 
 from studies.fro.attacks import attack_synthetic
-from studies.fro.clusters import clustering, draw_plane
 from studies.fro.plan import CLUSTERED, RIVALS, FroStudyConfig
 from studies.fro.shadows import shadow_attack, shadow_parts
 from studies.fro.splits import chosen, copied_by_person, hold_back, thinned
 from studies.fro.tables import release_name
 from studies.shared.cells import Cell, CellStore
+from studies.shared.clustering import clustering, draw_plane
 from studies.shared.study import by_kind
 from veilkit.attacks.intervals import retrieval_scores
 from veilkit.datasets.folder import load_folder

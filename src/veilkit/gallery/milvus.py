@@ -99,7 +99,7 @@ class VectorStore:
             schema.add_field(_VECTOR, kind.FLOAT_VECTOR, dim=self._dimension)
             schema.add_field(_CAMERA, kind.VARCHAR, max_length=128, nullable=True)
             schema.add_field(_TIME, kind.INT64, nullable=True)
-            # Exact: noise leaves nothing for a graph to follow (docs/adr/0007).
+            # Exact: noise leaves nothing for a graph to follow (docs/decisions.md, 7).
             index = self._client.prepare_index_params()
             index.add_index(_VECTOR, index_type="FLAT", metric_type="COSINE")
             self._client.create_collection(
