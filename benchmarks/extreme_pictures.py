@@ -37,6 +37,8 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     "privacyreid": ("--model", str(MODELS / "cuhk03_privacyreid.safetensors")),
     "peprnet": ("--model", str(MODELS / "cuhk03_peprnet.safetensors")),
     "disguise": ("--model", str(MODELS / "lfw_disguise.safetensors")),
+    "disguise photoreal": (), "facereplace photoreal": ("--preset", "photoreal"),
+    "ksame": ("--set", "people=2", "--labels", "folder"),
 }  # fmt: skip
 
 
@@ -47,7 +49,7 @@ def protect(method: str, folder: Path) -> Finished:
     for width, height in SHAPES:
         (person / f"{width}.png").write_bytes(flat(width, height))
     return run(
-        "protect", source, folder / "release", "--method", method, *SETTINGS[method], "--workers", "0",
+        "protect", source, folder / "release", "--method", method.split()[0], *SETTINGS[method], "--workers", "0",
         watch_memory=True,
     )  # fmt: skip
 
@@ -56,7 +58,8 @@ def tried(method: str) -> tuple[Finished, int]:
     """How the command ended, and how many pictures it released."""
     with tempfile.TemporaryDirectory() as folder:
         done = protect(method, Path(folder))
-        return done, len(list((Path(folder) / "release").rglob("*.png")))
+        sums = Path(folder) / "release" / "SHA256SUMS"
+        return done, len(sums.read_text().splitlines()) if sums.is_file() else 0
 
 
 def accounted(done: Finished, released: int) -> bool:
@@ -77,7 +80,7 @@ def main() -> None:
     with ThreadPoolExecutor(arguments.together) as pool:
         for method, (done, released) in zip(arguments.only, pool.map(tried, arguments.only), strict=True):
             print(
-                f"{method:12} exit {done.code}, {released} released, {done.processors:.1f} s of processors, "
+                f"{method:21} exit {done.code}, {released} released, {done.processors:.1f} s of processors, "
                 f"{done.seconds:.1f} s by the clock, {done.megabytes:.0f} MB",
                 flush=True,
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import stat
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from PIL import Image
 from pictures import picture, write_folder
 from tests.cli.test_commands import veilkit
 from tests.conftest import tree
+from veilkit.cli.check import summary
 from veilkit.errors import DataError, UsageError
 from veilkit.media.boxes import DrawnBox, read_boxes, write_csv
 from veilkit.pipeline.check import check_source, dry_run, preview
@@ -55,6 +57,12 @@ def test_what_a_folder_holds_is_told_and_nothing_is_written(source: Path, tmp_pa
     assert tree(tmp_path) == before
 
 
+def test_pictures_without_any_face_are_told_as_that(source: Path) -> None:
+    found = check_source(source)
+    assert (dict(found.faces), found.looked, found.without) == ({"found": 0, "doubtful": 0}, 6, 6)
+    assert "0 found, 0 doubtful regions, 6 pictures without any" in summary(found)
+
+
 def test_photos_are_offered_what_is_for_crops_only_for_their_people(tmp_path: Path) -> None:
     write_folder(tmp_path / "source", 4, people=4, height=64, width=640)
     found = check_source(tmp_path / "source", look_at=0)
@@ -95,6 +103,13 @@ def test_a_preview_writes_nothing_into_the_destination(source: Path, tmp_path: P
         assert after.read_bytes() == released[after.name]  # the very picture that the release has
     with pytest.raises(UsageError, match="no preview"):
         preview(ProtectOptions.of(source, tmp_path / "mixed", "patches"), 3)
+
+
+@pytest.mark.parametrize("seed", [None, 1])
+def test_a_preview_is_for_its_owner_alone(source: Path, tmp_path: Path, seed: int | None) -> None:
+    page = preview(ProtectOptions.of(source, tmp_path / "release", "faceblur", preset="crops", seed=seed), 1)
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
+    assert {stat.S_IMODE(each.stat().st_mode) for each in (page.parent, page.parent / "preview")} == {0o700}
 
 
 def test_a_dry_run_reads_everything_and_writes_nothing(source: Path, tmp_path: Path) -> None:

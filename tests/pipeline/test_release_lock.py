@@ -10,12 +10,14 @@ import pytest
 
 from pictures import write_folder
 from tests.conftest import tree
-from veilkit.errors import DestinationError
+from veilkit.cli.ledger import _rows
+from veilkit.errors import DataError, DestinationError
 from veilkit.pipeline import run as run_module
 from veilkit.pipeline.ledger import Ledger
 from veilkit.pipeline.manifest import read_manifest, read_sums
 from veilkit.pipeline.protect import protect
 from veilkit.pipeline.release_lock import release_lock
+from veilkit.pipeline.withdrawal import withdraw
 
 
 @pytest.fixture
@@ -176,6 +178,38 @@ def test_an_altered_value_in_a_ledger_is_told(source: Path, tmp_path: Path, colu
         ledger._db.execute(f"UPDATE pictures SET {column} = ?", (value,))
     with pytest.raises(DestinationError, match="was altered by somebody"):
         protect(source, tmp_path / "release", "pixelate")
+
+
+ALTERED_REPORTS = (
+    "", "x", "5", "[]", "NaN", "[" * 5_000, "\ud800", '{"counts": 5}', '{"counts": {"found": 1e999}}',
+    '{"told": [5]}', '{"faces": [5]}', '{"size": [1, 1], "faces": [{"box": [1, 2, "a", 9], "outcome": "x"}]}',
+    '{"held": NaN}', '{"size": [9, "a"], "faces": []}', '{"size": [9, 9], "faces": [{"box": [0, 0, 5, 5]}]}',
+)  # fmt: skip
+
+
+def test_an_altered_report_in_a_ledger_is_told(source: Path, tmp_path: Path) -> None:
+    protect(source, tmp_path / "release", "faceblur", preset="crops")
+    finished = (tmp_path / "release" / "manifest.json").read_bytes()
+    for report in ALTERED_REPORTS:
+        with ledger_of(tmp_path / "release.private") as ledger:
+            altered = report.encode("utf-8", "surrogatepass")
+            ledger._db.execute("UPDATE pictures SET report = CAST(? AS TEXT)", (altered,))
+        with pytest.raises(DataError, match="no ledger of just this release"):
+            _rows(tmp_path / "release", None)
+        with pytest.raises(DestinationError, match="was altered by somebody"):
+            withdraw(tmp_path / "release", only=["*"])
+        with pytest.raises(DestinationError, match="was altered by somebody"):
+            protect(source, tmp_path / "release", "faceblur", preset="crops")
+        (tmp_path / "release" / "manifest.json").write_bytes(finished)  # the run had begun
+
+
+@pytest.mark.parametrize(("path", "drawn"), [(5, "[]"), (b"a", "x"), (b"a", "[" * 5_000), (b"a", '[{"left": 1}]')])
+def test_altered_boxes_in_a_ledger_are_told(source: Path, tmp_path: Path, path: object, drawn: str) -> None:
+    protect(source, tmp_path / "release", "faceblur", preset="crops")
+    with ledger_of(tmp_path / "release.private") as ledger:
+        ledger._db.execute("INSERT INTO boxes VALUES (?, ?)", (path, drawn))
+    with pytest.raises(DestinationError, match="was altered by somebody: a box in it is none"):
+        protect(source, tmp_path / "release", "faceblur", preset="crops")
 
 
 def test_a_ledger_that_is_a_link_is_refused(source: Path, tmp_path: Path) -> None:

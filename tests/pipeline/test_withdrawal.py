@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
+import os
 import signal
 import subprocess
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -130,6 +133,53 @@ def test_what_cannot_be_withdrawn_is_an_error_and_changes_nothing(release: Path,
     mixed = protect(tmp_path / "more", tmp_path / "mixed", "patches", labels="folder").destination
     with pytest.raises(UsageError, match="parts of a person's are in others too"):
         withdraw(mixed, only=["person001/*"])
+
+
+def _stopped(going: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"pictures": ["../source/person000/000000.jpg"]}, {"pictures": ["/etc/x.png"]}, {"pictures": [5]},
+        {"pictures": 5}, {"manifest": {}}, {"gallery": "no"}, {"id": None},
+    ],
+)  # fmt: skip
+def test_an_altered_note_of_what_is_to_go_removes_nothing_elsewhere(
+    release: Path, tmp_path: Path, change: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(withdrawal._Going, "finish", _stopped)
+        with pytest.raises(KeyboardInterrupt):
+            withdraw(release, only=["person001/*"])
+    (journal,) = (tmp_path / "release.private").glob("*.withdrawal.json")
+    journal.write_text(json.dumps(json.loads(journal.read_text()) | change))
+    before = tree(tmp_path)
+    with pytest.raises(DestinationError, match="was altered by somebody"):
+        withdraw(release)
+    assert tree(tmp_path) == before
+
+
+def test_a_release_whose_list_was_emptied_has_no_ledger(release: Path) -> None:
+    (release / "SHA256SUMS").write_bytes(b"")
+    manifest = json.loads((release / "manifest.json").read_text())
+    manifest |= {"files": 0, "sums_sha256": hashlib.sha256(b"").hexdigest()}
+    (release / "manifest.json").write_text(json.dumps(manifest))
+    shown = veilkit("ledger", "show", release)
+    assert shown.returncode == 2
+    assert "there is no ledger of just this release" in shown.stderr
+
+
+def test_names_that_are_no_text_can_be_looked_up_on_any_terminal(tmp_path: Path) -> None:
+    write_folder(tmp_path / "source", 1, people=1, height=16, width=16)
+    (tmp_path / "source" / "person000" / "000000.jpg").rename(tmp_path / "source" / "odd\udcff.jpg")
+    protect(tmp_path / "source", tmp_path / "release", "mask")
+    looked = subprocess.run(
+        [*COMMAND, "ledger", "lookup", tmp_path / "release", "*"],
+        capture_output=True, env={**os.environ, "PYTHONIOENCODING": "utf-8:strict"}, check=True,
+    )  # fmt: skip
+    assert looked.stdout.endswith(b"  odd\\udcff.jpg\n")
 
 
 def test_the_command_and_the_ledgers_commands(release: Path, tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import signal
+import sys
 import warnings
 from typing import Annotated, Any, NoReturn, TextIO
 
@@ -119,6 +121,8 @@ def main() -> None:
     Ctrl-C counts even where a shell that started the command in the background has set it to be ignored.
     """
     warnings.showwarning = _show_warning
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # names of files need not be text
     signal.signal(signal.SIGTERM, _interrupt)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     app()

@@ -124,5 +124,8 @@ def _rows(release: Path, key: Path | None) -> tuple[list[Row], Path]:
     private = private_beside(release.resolve()) if key is None else key.resolve().parent
     rows = ledger_rows(private, listed_pictures(release, finished_manifest(release)))
     if rows is None:
-        raise DataError(f"there is no ledger of this release in {private}: name the key that it lies beside (--key)")
+        raise DataError(
+            f"there is no ledger of just this release in {private}: name the key that it lies beside (--key), or "
+            "fetch release or ledger again if somebody has altered its list"
+        )
     return rows, private

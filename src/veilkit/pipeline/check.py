@@ -105,7 +105,7 @@ def check_source(
         kind,
         len(people),
         len(seen),
-        dict(sum((Counter(each) for each in seen), Counter({"found": 0, "doubtful": 0}))) if seen else {},
+        {name: sum(each.get(name, 0) for each in seen) for name in ("found", "doubtful")} if seen else {},
         sum(not each["found"] for each in seen),
         no_faces,
         tuple(_fits(kind, len(people), sum(report["frames"] > 1 for report in reports))),
@@ -123,8 +123,9 @@ def preview(options: ProtectOptions, count: int) -> Path:
     secret, _ = secret_of(places, options.seed)
     folder = places.private / "preview"
     shutil.rmtree(folder, ignore_errors=True)
+    places.private.mkdir(mode=0o700, parents=True, exist_ok=True)  # with a seed, no key has made it
     for each in (folder, folder / "scratch", folder / "shown"):
-        each.mkdir(mode=0o700, parents=True)
+        each.mkdir(mode=0o700)
     boxes = {} if options.boxes is None else drawn_boxes(options, places)
     job = Job(
         method, secret.randomness, places.source, folder, folder / "scratch", options.files(method), options.limits,

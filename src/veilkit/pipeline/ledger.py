@@ -22,6 +22,7 @@ from veilkit.errors import DestinationError
 from veilkit.media.boxes import Boxes, DrawnBox
 from veilkit.media.video import VIDEO_SUFFIX
 from veilkit.pipeline.names import Names, name_fault
+from veilkit.pipeline.reports import read_report
 from veilkit.secret_file import check_private
 
 State: TypeAlias = Literal["waiting", "done", "refused"]
@@ -100,6 +101,7 @@ class Ledger:
             os.close(self._lock)
             raise DestinationError(f"the ledger {self.file} cannot be locked: {error.strerror}") from None
         self._db = sqlite3.connect(self.file, isolation_level=None)
+        self._db.text_factory = os.fsdecode  # what is no text is found out by `_fault`
         try:
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
@@ -155,7 +157,10 @@ class Ledger:
     def boxes(self) -> dict[str, tuple[DrawnBox, ...]]:
         """All boxes that were drawn for this release."""
         rows = self._db.execute("SELECT source, drawn FROM boxes ORDER BY source")
-        return {os.fsdecode(path): tuple(DrawnBox(**each) for each in json.loads(drawn)) for path, drawn in rows}
+        try:
+            return {os.fsdecode(path): tuple(DrawnBox(**each) for each in json.loads(drawn)) for path, drawn in rows}
+        except (TypeError, ValueError, RecursionError):
+            raise self._altered("a box in it is none") from None
 
     def withdraw(self, outputs: Sequence[str], tags: Sequence[tuple[str, str]]) -> None:
         """Forget pictures for good, and note by a tag and the time that they are not to come back."""
@@ -247,7 +252,10 @@ class Ledger:
                 return entry
         else:
             fault = "a value in it is not text"
-        raise DestinationError(
+        raise self._altered(fault)
+
+    def _altered(self, fault: str) -> DestinationError:
+        return DestinationError(
             f"the ledger {self.file} was altered by somebody: {fault}. Restore it from a copy, or begin anew with "
             "another key and an empty folder"
         )
@@ -353,6 +361,11 @@ def _fault(entry: Entry, names: Names) -> str | None:
         return "a hash in it is none"
     if entry.state == "done" and entry.output_sha256 is None:
         return "a finished picture in it has no hash"
+    try:
+        read_report(entry.report)
+        f"{entry.recipe}{entry.reason}{entry.report}".encode()
+    except ValueError as error:
+        return "a text in it is none" if isinstance(error, UnicodeError) else f"a report in it is none: {error}"
     return None
 
 

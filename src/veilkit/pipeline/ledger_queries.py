@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sqlite3
@@ -16,6 +15,7 @@ from typing import Any
 
 from veilkit.errors import UsageError
 from veilkit.media.boxes import DrawnBox
+from veilkit.pipeline.reports import read_report
 
 
 def selected(
@@ -93,9 +93,10 @@ def ledger_rows(private: Path, pictures: Mapping[str, str]) -> list[Row] | None:
         try:
             with closing(sqlite3.connect(f"{file.resolve().as_uri()}?{how}", uri=True)) as ledger:
                 rows = list(_rows(ledger, pictures))
+                ((count,),) = ledger.execute("SELECT COUNT(*) FROM pictures WHERE state = 'done'")
         except (sqlite3.Error, OSError, ValueError):  # damaged, or no ledger: it may be another that is wanted
             continue
-        if len(rows) == len(pictures):
+        if len(rows) == len(pictures) == count:  # a list that was shortened is none of this ledger's release
             return rows
     return None
 
@@ -108,7 +109,7 @@ def _rows(ledger: sqlite3.Connection, pictures: Mapping[str, str]) -> Iterator[R
             picture = os.fsdecode(output)
             if picture in pictures and pictures[picture] == digest:
                 who = os.fsdecode(person) if isinstance(person, bytes) else None
-                yield Row(picture, os.fsdecode(source), who, original_sha256, json.loads(report or "{}"))
+                yield Row(picture, os.fsdecode(source), who, original_sha256, read_report(report))
 
 
 _QUERY = "SELECT source_sha256 FROM pictures WHERE output = ? AND output_sha256 = ? AND source_sha256 IS NOT NULL"

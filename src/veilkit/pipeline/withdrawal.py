@@ -24,7 +24,7 @@ from veilkit.pipeline.enrolment import withdrawn_tag
 from veilkit.pipeline.ledger import Ledger
 from veilkit.pipeline.ledger_queries import selected
 from veilkit.pipeline.manifest import MANIFEST, SUMS, Manifest, listed_pictures, read_manifest, write_sums
-from veilkit.pipeline.names import SCRATCH
+from veilkit.pipeline.names import SCRATCH, name_fault
 from veilkit.pipeline.places import Places, private_beside, sealed_beside
 from veilkit.pipeline.release import journal_of, remove_file
 from veilkit.pipeline.release_lock import release_lock
@@ -113,6 +113,8 @@ class _Going:
                 f"{manifest.method} mixes pictures: parts of a person's are in others too. Make the release anew "
                 "without that person's originals"
             )
+        for _ in self.ledger.entries("done", present=False):  # an altered one is told before anything is begun
+            pass
         chosen = selected(only, listed_pictures(folder, manifest), self.places.private)
         plan = {
             "id": secrets.token_hex(8),
@@ -128,7 +130,7 @@ class _Going:
 
     def finish(self) -> Withdrawn:
         """Take out what is written down; whatever of it is gone already is passed over."""
-        plan: dict[str, Any] = json.loads(self.journal.read_bytes())
+        plan = self._planned()
         if plan["gallery"] and self.from_gallery is None:
             raise UsageError("this withdrawal was begun with a gallery: name it again (--gallery)")
         names: list[str] = plan["pictures"]
@@ -154,6 +156,22 @@ class _Going:
         self._close(Manifest.model_validate(plan["manifest"]), sealed=was_sealed)
         self.journal.unlink()
         return Withdrawn(len(names), len(names) if was_sealed else 0, in_gallery, self.ledger.count("done"), self.log)
+
+    def _planned(self) -> dict[str, Any]:
+        """What was written down; whoever altered it must not choose what is removed."""
+        try:
+            plan: dict[str, Any] = json.loads(self.journal.read_bytes())
+            Manifest.model_validate(plan["manifest"])
+            texts = [plan["id"], plan["time"], *plan["pictures"]]
+            fits = isinstance(plan["gallery"], bool) and all(isinstance(each, str) for each in texts)
+            if fits and not any(name_fault(name, "kept") for name in plan["pictures"]):
+                return plan
+        except (ValueError, TypeError, KeyError, RecursionError):
+            pass
+        raise DestinationError(
+            f"{self.journal}, which says what is to be withdrawn, was altered by somebody: move it away and begin "
+            "anew"
+        )
 
     def _note(self, plan: dict[str, Any], names: Sequence[str], *, sealed: bool) -> None:
         """Append a line for each picture, by its name in the release; once, however often it is tried."""

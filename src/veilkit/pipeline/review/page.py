@@ -19,6 +19,7 @@ from markupsafe import Markup
 from veilkit.display import counted
 from veilkit.pipeline.ledger import Entry, Ledger
 from veilkit.pipeline.places import Places
+from veilkit.pipeline.reports import read_report
 
 _MOST = 5_000  # pictures on a page
 
@@ -109,7 +110,7 @@ def review_run(file: Path, ledger: Ledger, places: Places, shown: Path, method: 
 
 def reviewed(entry: Entry, originals: Path, release: Path, shown: Path) -> ReviewPicture | None:
     """A picture of a ledger as the page shows it; None where its method reported no faces."""
-    report = json.loads(entry.report or "{}")
+    report = read_report(entry.report)
     if "faces" not in report or "size" not in report:
         return None
     before, after = shown / f"{entry.output}.before.jpg", shown / f"{entry.output}.after.jpg"
