@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from veilkit.errors import DataError, UsageError
+from veilkit.errors import DataError, DestinationError, UsageError
 from veilkit.key import Key, read_key
 from veilkit.media.writing import write_atomically
 from veilkit.methods import METHODS, Mixes
