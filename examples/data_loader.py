@@ -40,9 +40,8 @@ def main(work: Path, people: int = 8) -> list[torch.Tensor]:
     generate_people(work / "photos", identities=people, images=4, cameras=2, seed=0, height=96)
     method = veilkit.load_method("noise", sigma=0.3)
     print(method)
-    data = ProtectedPictures(
-        work / "photos", method, veilkit.Key.from_seed(0)
-    )  # in earnest, a secret one: veilkit.key.read_key(file)
+    key = veilkit.Key.from_seed(0)  # for real pictures, a secret one: veilkit.key.read_key(file)
+    data = ProtectedPictures(work / "photos", method, key)
     means = []
     for epoch in range(2):
         batches = list(DataLoader(data, batch_size=8))

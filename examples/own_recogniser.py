@@ -20,9 +20,8 @@ from veilkit.synthetic.people import generate_people
 
 def main(work: Path, onnx: Path, people: int = 8) -> dict[str, float]:
     """Match generated people with the recogniser of a file; Rank-1 before and after each of three methods."""
-    if (
-        "mine" not in veilkit.experts()
-    ):  # its normalisation does not stand in the file: a wrong one makes it a bad judge
+    if "mine" not in veilkit.experts():
+        # The file does not say how pictures must be normalised, and a wrong normalisation makes a bad judge.
         veilkit.add_expert(onnx, veilkit.Addition("mine", licence="my own", normalisation=NORMALISATIONS["none"]))
     print(veilkit.experts())
     recogniser = veilkit.load_expert("mine")
