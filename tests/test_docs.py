@@ -26,6 +26,17 @@ def test_pages_are_short(page: str) -> None:
     assert words <= MOST_WORDS[page]
 
 
+def test_the_tests_that_the_threat_model_names_exist() -> None:
+    table = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8").partition("## Which test shows it")[2]
+    rows = [line for line in table.partition("\n## ")[0].splitlines() if line.startswith("| ")][1:]
+    written = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "tests").rglob("test_*.py"))
+    assert rows
+    for row in rows:
+        named = re.findall(r"`(test_\w+)`", row)
+        assert named, row
+        assert not [name for name in named if f"def {name}(" not in written], row
+
+
 def test_the_site_lists_every_page_once() -> None:
     nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
     listed = re.findall(r"(\S+\.md)$", nav, re.M)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 import canaries
@@ -24,6 +25,8 @@ from veilkit.errors import RefusedImage
 from veilkit.media.reading import Limits, decode
 from veilkit.methods import METHODS
 from veilkit.pipeline.protect import protect
+from veilkit.rng import Randomness
+from veilkit.types import ImageBatch
 
 
 def test_every_file_is_protected_or_refused_in_bounded_memory(tmp_path: Path) -> None:
@@ -181,6 +184,14 @@ def test_narrow_pictures_are_refused_with_the_limit() -> None:
     assert decode(flat(10, 1_000), Limits()).shape == (1_000, 10, 3)
     with pytest.raises(RefusedImage, match="picture too narrow: 10x1001 pixels, a side is read up to 100 times"):
         decode(flat(10, 1_001), Limits())
+
+
+def test_the_narrowest_picture_that_is_read_is_blurred_in_seconds() -> None:
+    """Blur goes by the height: here three standard deviations are many times the width."""
+    picture = ImageBatch(torch.rand(1, 3, 10_000, 100), ("tall",))
+    begun = time.process_time()
+    METHODS["blur"]().protect(picture, rng=Randomness.from_seed(0))
+    assert time.process_time() - begun < 10
 
 
 def test_the_limits_can_be_set() -> None:
