@@ -11,6 +11,7 @@ import pytest
 from veilkit import secret_file
 from veilkit.errors import DestinationError, KeyFileError
 from veilkit.key import Key, read_key, read_or_create_key
+from veilkit.rng import Randomness
 from veilkit.secret_file import SecretFileWarning
 
 
@@ -111,3 +112,8 @@ def test_an_endless_key_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(secret_file, "_LARGEST", 1_000)
     with pytest.raises(KeyFileError, match="too large"):
         read_key(Path("/dev/zero"))
+
+
+def test_a_key_does_not_show_itself() -> None:
+    assert repr(Key.from_seed(3)) == "Key.from_seed(3)"
+    assert repr(Key(Randomness(bytes(range(32))))) == "Key(secret)"

@@ -30,6 +30,9 @@ class Key:
         """A seed instead of a key, for research: anyone can reproduce the release."""
         return cls(Randomness.from_seed(seed), seed)
 
+    def __repr__(self) -> str:
+        return "Key(secret)" if self.seed is None else f"Key.from_seed({self.seed})"
+
     def pseudonym(self, path: str) -> str:
         """The name of a picture in the release: 26 letters and digits that mean nothing without the key."""
         return base64.b32encode(self.randomness.tag("pseudonym", path)[:16]).decode().rstrip("=").lower()

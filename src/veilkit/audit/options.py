@@ -60,11 +60,11 @@ class AuditOptions(Options):
         shown="people of ORIGINALS without a class", fact="held_out", stands="OTHERS",
     )  # fmt: skip
     student: str | Path | Embedder | None = option(
-        None, "Synthetic release: a student trained on it (.safetensors).", kind=Path, metavar="FILE",
+        None, "For a synthetic release: a student trained on it (.safetensors).", kind=Path, metavar="FILE",
         fact="student_sha256", stands="STUDENT",
     )  # fmt: skip
     decoder: str | Path | None = option(
-        None, "The release's secret decoder, as an attacker has it who stole it.", kind=Path, metavar="FILE",
+        None, "The release's secret decoder, for attackers who stole it.", kind=Path, metavar="FILE",
         fact="decoder_sha256", stands="DECODER",
     )  # fmt: skip
     model: str | Path | None = option(
@@ -76,16 +76,17 @@ class AuditOptions(Options):
     )
     show_originals: bool = option(False, "Show originals beside protected pictures in the report.", kind=bool)
     learn: int | None = option(
-        None, "Let attackers learn too: recovery networks, feature inversion, a retrained recogniser, silhouettes. "
-        "So many updates each, thrice with their gates; 2000 take about an hour each on a CPU core.",
+        None, "Also make attacks that learn (recovery networks, feature inversion, a retrained recogniser ...), "
+        "with this many updates each, three times over for their gates; 2000 take about an hour each on a CPU core.",
         kind=int, least=1, metavar="UPDATES", fact="learn",
     )  # fmt: skip
     budget: str | None = option(
-        None, "About so long (90s, 10m, 2h) in place of --learn; chooses people and updates. none: attackers in "
-        "closed form only, on all people.", metavar="TIME", shown="3m, without --learn and --attack",
+        None, "Take about this long (90s, 10m, 2h), in place of --learn: people and updates are chosen to fit. "
+        "none: only attackers in closed form, on all people.", metavar="TIME",
+        shown="3m, without --learn and --attack",
     )  # fmt: skip
     start: str | Path | None = option(
-        None, "Weights that the attacker who trains a recogniser starts from: a backbone or a Re-ID network "
+        None, "Weights from which the attacker who trains a recogniser starts: a backbone or a Re-ID network "
         "(.safetensors).", kind=Path, metavar="FILE", shown="scratch", fact="start_sha256", stands="WEIGHTS",
     )  # fmt: skip
     attacks: Sequence[str] | None = option(
@@ -93,22 +94,23 @@ class AuditOptions(Options):
         many=True, fact="attacks",
     )  # fmt: skip
     boxes: str | Path | None = option(
-        None, "CSV path,x,y,w,h,identity: people in whole pictures, each audited as a picture.", kind=Path,
+        None, "CSV (path,x,y,w,h,identity) of people in whole pictures; each box is audited as a picture of its "
+        "own.", kind=Path,
         metavar="FILE", fact="boxes", stands="BOXES",
     )  # fmt: skip
     kind: str = option(
-        "auto", "What pictures are judged by: faces, with their surroundings apart, or people, by all. auto "
-        "looks for faces in a sample, unless --expert, --judge or --boxes say what is seen.",
+        "auto", "Judge by the faces, and by their surroundings apart, or by the whole person. auto looks for "
+        "faces in a sample, unless --expert, --judge or --boxes decide it.",
         choices=("auto", "faces", "people"), fact="kind",
     )  # fmt: skip
     videos: bool = option(
-        False, "Audit videos: faces are followed in the originals and cut out of both sides; each track is a person.",
+        False, "Audit videos: faces are followed through the originals and cut out of both; each track is a person.",
         kind=bool,
     )  # fmt: skip
-    workers: int = option(1, "Processes that compute attacks; the result is the same.", kind=int, least=1)
-    draw_seed: int = option(0, "Seed of the bootstrap's draws and the gates' noise.", kind=int, fact="draw_seed")
+    workers: int = option(1, "Processes that make attacks; the result is the same for any number.", kind=int, least=1)
+    draw_seed: int = option(0, "Seed of the bootstrap and of the gates' noise.", kind=int, fact="draw_seed")
     thresholds: str | Path | Thresholds | None = option(
-        None, "From which share of the way from chance to certainty a leak counts as how bad.", kind=Path,
+        None, "How far on the way from chance to certainty a leak is serious, broken, or ruled out.", kind=Path,
         metavar="TOML", shown="serious 0.1, broken 0.5, ruled_out 0.05",
     )  # fmt: skip
     cache: str | Path | None = None

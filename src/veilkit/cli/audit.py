@@ -27,12 +27,14 @@ Spec = Annotated[
 
 
 Told = Literal["table", "verbose", "quiet", "json"]
-Verbose = Annotated[bool, typer.Option("--verbose", help="Tell everything in words, in place of the table.")]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Print everything in words, instead of the table.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print alarms only.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON, and nothing else.")]
 FailOn = Annotated[
     Literal["slight", "serious", "broken"] | None,
-    typer.Option(help="Exit with code 4 where a leak is so bad or worse, at an alarm, and without any verdict."),
+    typer.Option(
+        help="Exit with code 4 if a leak is this bad or worse, on any alarm, and if there is no verdict at all."
+    ),
 ]
 
 
@@ -48,7 +50,7 @@ def audit(
     """Attack protected pictures and measure what is left, against their originals.
 
     Pairs are found through the key, or by paths or file names. A release of synthetic pictures, which belong to no
-    original (fro), is asked who and which pictures were trained on, and whom its classes stand for.
+    original (fro), is attacked for whom it was trained on, and for whom its classes stand for.
     A stopped audit goes on with the same command: each attack is a cell of its own, kept below OUT/cells.
     `veilkit audit compare` puts several audits side by side.
     Exit code: 0 measured (the report says what could not be), 3 measured, but the originals are not those of the

@@ -16,9 +16,7 @@ Photos = Annotated[
     str, typer.Argument(metavar="PHOTOS", help="A folder, one file, a quoted pattern, or - for a list.")
 ]
 Labels = Annotated[str, typer.Option(help="Who is in a picture: as for `veilkit protect`.")]
-Faces = Annotated[
-    int, typer.Option("--faces", min=0, help="In how many pictures, spread evenly, faces are looked for.")
-]
+Faces = Annotated[int, typer.Option("--faces", min=0, help="Look for faces in this many pictures, spread evenly.")]
 Workers = Annotated[int | None, typer.Option(min=0, help="Worker processes.", show_default="one per core")]
 Names = Annotated[bool, typer.Option("--names", help="Also name what cannot be read.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -34,7 +32,7 @@ def check(
 ) -> None:
     """Look at pictures and write nothing: how many can be read, who is in them, and which methods fit.
 
-    Exit code: 0 all can be read, 3 some cannot (the reasons are told), 2 an error.
+    Exit codes: 0 all can be read, 3 some cannot (with the reasons), 2 an error.
     """
     import os
 

@@ -45,7 +45,7 @@ Flip = Annotated[
 Card = Annotated[
     Path | None, typer.Option(exists=True, dir_okay=False, help="A model card (text), kept with the weights.")
 ]
-Known = Annotated[str, typer.Argument(help="An expert of `veilkit experts list`.")]
+Known = Annotated[str, typer.Argument(metavar="NAME", help="An expert of `veilkit experts list`.")]
 
 
 @app.command("list")

@@ -32,7 +32,7 @@ Folder = Annotated[Path, typer.Argument(metavar="GALLERY", help="Folder of the g
 KeyFile = Annotated[Path | None, typer.Option(help="The gallery's key file.", show_default="GALLERY.private/key")]
 ExpertName = Annotated[
     str | None,
-    typer.Option("--expert", metavar="NAME|FILE", help="Who makes features of pictures: see `veilkit experts list`."),
+    typer.Option("--expert", metavar="NAME|FILE", help="The recogniser of pictures: see `veilkit experts list`."),
 ]
 Mechanism = Annotated[str, typer.Option(help="How vectors are released: privunit, gaussian or laplace.")]
 Epsilon = Annotated[float, typer.Option(help="What each released vector costs.")]

@@ -32,7 +32,9 @@ def list_methods(
 
 
 @methods_app.command("show")
-def show_method(name: Annotated[str, typer.Argument(help="A method of `veilkit methods list`.")]) -> None:
+def show_method(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A method of `veilkit methods list`.")],
+) -> None:
     """Show a method's presets and what can be set."""
     import inspect
 
@@ -74,7 +76,9 @@ def list_attacks(
 
 
 @attacks_app.command("show")
-def show_attack(name: Annotated[str, typer.Argument(help="An attack of `veilkit attacks list`.")]) -> None:
+def show_attack(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="An attack of `veilkit attacks list`.")],
+) -> None:
     """Show what an attack does, what its adversary knows, and what it needs."""
     import inspect
 

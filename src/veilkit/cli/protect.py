@@ -15,7 +15,7 @@ REFUSED = 3  # the exit code of a run that did all it could and refused some pic
 
 Preview = Annotated[
     int | None,
-    typer.Option("--preview", min=1, metavar="N", help="Protect N pictures into a private page, and stop."),
+    typer.Option("--preview", min=1, metavar="N", help="Protect N pictures, show them on a private page, and stop."),
 ]
 DryRun = Annotated[
     bool,
@@ -27,8 +27,8 @@ DryRun = Annotated[
 def protect(given: dict[str, Any], preview: Preview = None, dry_run: DryRun = False) -> None:
     """Protect every picture of a folder. A run that was stopped goes on when the same command is given again.
 
-    Exit code: 0 all pictures protected, 3 some were refused (with the reasons), 2 an error, 130 interrupted.
-    Refused is also what looks like a picture or a video and is not read, and a link to a folder.
+    Exit codes: 0 all pictures protected, 3 some were refused (with the reasons), 2 an error, 130 interrupted.
+    A link to a folder, or a file that looks like a picture or a video and cannot be read, counts as refused.
     """
     options = ProtectOptions(**given).check()
     if options.processes:

@@ -216,7 +216,7 @@ MethodName = Annotated[
     str, typer.Argument(metavar="METHOD", help="A method that learns: see `veilkit methods list`.")
 ]
 Preset = Annotated[str | None, typer.Option(help="A named configuration: see `veilkit methods show`.")]
-People = Annotated[int | None, typer.Option(min=2, help="Learn from so many people only, the first by name.")]
+People = Annotated[int | None, typer.Option(min=2, help="Learn from only this many people, the first by name.")]
 
 
 def fit(

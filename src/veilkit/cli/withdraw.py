@@ -32,7 +32,7 @@ def withdraw(
 ) -> None:
     """Take pictures out of a release, its sealed originals and a gallery, for good.
 
-    Stopped, the same command goes on. Originals in the source, and copies that others have, are not
+    If it is stopped, the same command goes on. Originals in the source, and copies that others have, are not
     touched: those are yours to delete.
     """
     from veilkit.pipeline.withdrawal import withdraw as take_out

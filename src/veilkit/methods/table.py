@@ -38,5 +38,8 @@ def configured(
     if model is None:
         if issubclass(kind, WorksUnfitted) and (unfitted := kind.unfitted(preset, settings)) is not None:
             return unfitted
-        raise UsageError(f"{name} must learn before it protects: `veilkit fit {name} DATA --out FILE` and --model")
+        raise UsageError(
+            f"{name} must learn before it protects: run `veilkit fit {name} DATA --out FILE`, and give FILE as "
+            "the model"
+        )
     return kind.load(Path(model)).reconfigured(preset, settings)

@@ -43,8 +43,8 @@ class ProtectOptions(Options):
     """
 
     source: str | Path | Sequence[str | Path] = option(
-        MISSING, "Folder of pictures, nested as it likes; one file, a quoted pattern, or - for paths from standard "
-        "input, one a line. Never changed.", positional=True, metavar="SRC", read=source_of,
+        MISSING, "A folder of pictures with its subfolders, one file, a quoted pattern, or - for paths from "
+        "standard input, one per line. Never changed.", positional=True, metavar="SRC", read=source_of,
     )  # fmt: skip
     destination: str | Path = option(
         MISSING, "Folder for the release: new, empty, or to resume.", kind=Path, positional=True, metavar="DST"
@@ -57,13 +57,13 @@ class ProtectOptions(Options):
         read=parse_settings,
     )  # fmt: skip
     on_doubt: Literal["hide", "pixelate-picture", "refuse"] | None = option(
-        None, "Of faces and of parts: what a picture gets with something that may be a face, or somebody doubtful. "
+        None, "For methods on faces and --parts: what to do where something may be a face or a person. "
         "hide hides that part.",
         choices=("hide", "pixelate-picture", "refuse"), also=(None,), shown="hide",
     )  # fmt: skip
     parts: Literal["people"] | None = option(
-        None, "Protect these parts of whole pictures by a method for crops of people, and leave the rest as it is: "
-        "people who are given (--boxes) or found.", choices=("people",), also=(None,), shown="the whole picture",
+        None, "Protect only people in whole pictures, given (--boxes) or found, by a method for crops of "
+        "people; " "the rest stays as it is.", choices=("people",), also=(None,), shown="the whole picture",
     )  # fmt: skip
     key: str | Path | None = option(None, "Key file, made if absent.", kind=Path, shown="DST.private/key")
     seed: int | None = option(None, "A public seed instead of a key, for research only.", kind=int)
@@ -72,7 +72,7 @@ class ProtectOptions(Options):
     )
     names: Literal["pseudonyms", "folders", "keep", "kept"] = option(
         "pseudonyms",
-        "Names in the release: keyed pseudonyms, the same in folders under pseudonyms, or the pictures' own.",
+        "Names in the release: keyed pseudonyms, pseudonyms in folders with pseudonyms, or the pictures' own.",
         choices=("pseudonyms", "folders", "keep"),
         also=("kept",),
     )
@@ -81,31 +81,37 @@ class ProtectOptions(Options):
         "auto", "Format of the release. auto is PNG, but methods on faces make JPEG files of JPEG files.",
         flag="--format", choices=("auto", "png", "jpeg"),
     )  # fmt: skip
-    quality: int = option(95, "Of JPEG files, up to 100.", kind=int, least=1)
+    quality: int = option(95, "Quality of JPEG files, up to 100.", kind=int, least=1)
     sound: Literal["drop", "keep", "mute"] = option(
-        "drop", "Sound of videos. Voices tell who somebody is.", choices=("drop", "keep", "mute")
+        "drop", "What becomes of the sound of videos. Voices tell who somebody is.", choices=("drop", "keep", "mute")
     )
     video_codec: Literal["h264", "hevc"] = option("h264", "Codec of videos.", choices=("h264", "hevc"))
     video_quality: int = option(20, "Quality of videos, from 0 (best) to 51.", kind=int, least=0)
     max_frames: int = option(2_000_000, "Longer videos are refused.", kind=int, least=1)
     max_pixels: int = option(50_000_000, "Larger pictures are refused.", kind=int, least=1)
     max_side: int = option(32_767, "Pictures with a longer side are refused.", kind=int, least=1)
-    max_aspect: int = option(100, "Pictures are refused whose one side is more times the other.", kind=int, least=1)
+    max_aspect: int = option(
+        100, "Pictures are refused if one side is more than this many times the other.", kind=int, least=1
+    )
     max_seconds: int = option(
         1_800,
-        "Processor time for a picture, or 100 frames of a video, in a worker process; then it is refused.",
+        "Most seconds of processor time for a picture, or 100 frames of a video; beyond that it is refused.",
         kind=int,
         least=1,
     )
     max_memory: int | None = option(
-        None, "Megabytes of a worker process.", kind=int, least=1_024, shown="80 % of the machine's memory"
+        None,
+        "Most memory of a worker process, in megabytes.",
+        kind=int,
+        least=1_024,
+        shown="80 % of the machine's memory",
     )
     size: str | None = option(
         None, "One size in pixels for all pictures, with black bars where needed.", metavar="WxH"
     )
     stretch: bool = option(False, "With --size: no bars; proportions are lost.", kind=bool)
     pad_files: bool = option(
-        False, "PNG without compression: a file's size tells its pixels' number alone.", kind=bool
+        False, "Write PNG without compression, so that a file's size tells only its number of pixels.", kind=bool
     )
     seal_to: Sequence[str | Path] = option(
         (), "Also seal originals to an age recipient (age1..., or a file of them), in DST.sealed; may be repeated.",
@@ -113,15 +119,15 @@ class ProtectOptions(Options):
     )  # fmt: skip
 
     boxes: str | Path | None = option(
-        None, "Boxes that somebody drew, to hide, protect or spare: CSV, COCO or a folder of YOLO files. Kept for "
-        "later runs; only pictures with new boxes are done again.", kind=Path, metavar="FILE",
+        None, "Boxes drawn by hand, to hide, protect or spare: CSV, COCO or a folder of YOLO files. They are "
+        "kept for later runs; only pictures with new boxes are protected again.", kind=Path, metavar="FILE",
     )  # fmt: skip
     spare: Sequence[str | Path] = option(
-        (), "Leave the faces of this person as they are: a picture with one face; may be repeated (extra faces).",
+        (), "A picture with one face, whose person's faces are left as they are; may be repeated (extra faces).",
         kind=Path, metavar="PICTURE", many=True,
     )  # fmt: skip
     only_person: Sequence[str | Path] = option(
-        (), "Protect the faces of this person only, and of whoever is not surely another; may be repeated.",
+        (), "A picture with one face: protect only faces that may be this person's; may be repeated.",
         kind=Path, metavar="PICTURE", many=True,
     )  # fmt: skip
 
@@ -275,7 +281,7 @@ class RecoverOptions(Options):
     )
     sealed: str | Path | None = option(None, "Folder of the sealed originals.", kind=Path, shown="PROTECTED.sealed")
     only: Sequence[str] = option(
-        (), "Restore these only: a name in the release or, where its private folder is at hand, an original's path "
+        (), "Restore only these: a name in the release or, if its private folder is there, an original's path "
         "or a pattern such as 'patient 003/*'; may be repeated.",
         metavar="NAME", many=True,
     )  # fmt: skip
@@ -283,7 +289,7 @@ class RecoverOptions(Options):
         None, "Where every access is noted, as JSON lines.", kind=Path, shown="DST.access.jsonl"
     )
     key: str | Path | None = option(
-        None, "The release's key: refuse sealed files that were not made under it.", kind=Path
+        None, "The release's key, to refuse sealed files that were not made under it.", kind=Path
     )
 
     def check(self) -> RecoverOptions:
