@@ -240,7 +240,7 @@ def test_crafted_specs_are_refused_in_words(tmp_path: Path) -> None:
     for what, data in crafted_specs(200):
         file = tmp_path / "audit.toml"
         file.write_bytes(data)
-        started, told = time.monotonic(), None
+        started, told = time.process_time(), None
         try:
             read_spec(file)
         except VeilkitError as error:
@@ -248,7 +248,7 @@ def test_crafted_specs_are_refused_in_words(tmp_path: Path) -> None:
         if told is not None:
             refused += 1
             assert 10 < len(told) < 5000, what
-        assert time.monotonic() - started < 10, what
+        assert time.process_time() - started < 10, what
     assert refused > 100
 
 
