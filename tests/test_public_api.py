@@ -29,7 +29,7 @@ from veilkit.errors import ConfigError, DataError, UnknownNameError, UsageError
 from veilkit.experts import load_expert
 from veilkit.media.reading import sha256
 from veilkit.methods import METHODS, Learns, Method
-from veilkit.pipeline.worker import item_name
+from veilkit.pipeline.job import item_name
 from veilkit.types import Evidence, ImageBatch, Level, Reason, ReasonCode, Record, Release, Role, Score, Split
 
 CALLED = ("attacks", "audit", "experts", "methods")

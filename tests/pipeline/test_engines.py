@@ -16,9 +16,9 @@ from pictures import write_folder
 from veilkit.errors import UsageError, WorkerError
 from veilkit.methods.controls import Pixelate
 from veilkit.pipeline.engines import local
+from veilkit.pipeline.job import Task
 from veilkit.pipeline.ledger import Entry
 from veilkit.pipeline.protect import protect
-from veilkit.pipeline.worker import Task
 from veilkit.rng import Randomness
 from veilkit.types import ImageBatch, Release
 

@@ -23,7 +23,8 @@ from veilkit.errors import DataError, DestinationError, KeyFileError, UsageError
 from veilkit.media.reading import Limits
 from veilkit.media.writing import write_atomically
 from veilkit.methods.controls import Pixelate
-from veilkit.pipeline import worker
+from veilkit.pipeline import results, worker
+from veilkit.pipeline.job import Job
 from veilkit.pipeline.manifest import read_manifest, read_sums
 from veilkit.pipeline.protect import protect
 from veilkit.rng import Randomness
@@ -131,7 +132,7 @@ def test_a_second_run_does_nothing_twice(source: Path, tmp_path: Path, monkeypat
     protect(source, tmp_path / "release", "noise")
     before = pictures(tmp_path / "release")
     times = {path: path.stat().st_mtime_ns for path in (tmp_path / "release").glob("*.png")}
-    monkeypatch.setattr(worker, "encode", lambda *_: pytest.fail("a finished picture was done again"))
+    monkeypatch.setattr(results, "encode", lambda *_: pytest.fail("a finished picture was done again"))
     outcome = protect(source, tmp_path / "release", "noise")
     assert (outcome.protected, outcome.new_key) == (6, False)
     assert pictures(tmp_path / "release") == before
@@ -199,7 +200,7 @@ def test_one_tiny_or_huge_picture_does_not_set_the_size_of_a_group(source: Path,
 
 def test_large_pictures_wait_for_each_other(tmp_path: Path) -> None:
     nobody = Randomness.from_seed(0)
-    one = worker.Worker(worker.Job(Pixelate(), nobody, tmp_path, tmp_path, tmp_path, "png", Limits()))
+    one = worker.Worker(Job(Pixelate(), nobody, tmp_path, tmp_path, tmp_path, "png", Limits()))
     entered = threading.Event()
 
     def work_on_a_large_one() -> None:
@@ -225,7 +226,7 @@ def test_waiting_changes_no_result(source: Path, tmp_path: Path, monkeypatch: py
 
 def test_limits_are_kept(source: Path, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(worker, "encode", lambda *_: pytest.fail("a picture above the limit was protected"))
+        patch.setattr(results, "encode", lambda *_: pytest.fail("a picture above the limit was protected"))
         outcome = protect(source, tmp_path / "release", "pixelate", max_pixels=100)
     assert dict(outcome.refused) == {"picture too large": 6}
 
@@ -249,7 +250,7 @@ def test_a_disk_that_fills_up_stops_the_run_and_the_rest_follows(
             (scratch / f"{os.getpid()}.part").symlink_to("/dev/full")
         write_atomically(target, data, scratch)
 
-    monkeypatch.setattr(worker, "write_atomically", nearly_full)
+    monkeypatch.setattr(results, "write_atomically", nearly_full)
     with pytest.raises(DestinationError, match="disk is full"):
         protect(source, release, "noise", seed=1)
     assert len(pictures(release)) == 3

@@ -13,8 +13,9 @@ from pictures import picture, write_folder
 from tests.conftest import tree
 from tests.methods.tiny import tiny_fro
 from veilkit.errors import DataError, DestinationError, UsageError
+from veilkit.media.reading import Limits, read_bytes
 from veilkit.media.writing import write_atomically
-from veilkit.pipeline import worker
+from veilkit.pipeline import results, worker
 from veilkit.pipeline.ledger import Ledger
 from veilkit.pipeline.manifest import SUMS, read_manifest, read_sums
 from veilkit.pipeline.protect import protect
@@ -202,13 +203,13 @@ def test_an_original_that_changes_meanwhile_is_not_sealed_with_another_ones_pict
 ) -> None:
     reads = 0
 
-    def changing(file: Path, limits: worker.Limits) -> bytes:
+    def changing(file: Path, limits: Limits) -> bytes:
         nonlocal reads
         reads += 1
-        return sealed_reads(file, limits) + (b"more" if reads == 2 else b"")
+        return read_bytes(file, limits) + (b"more" if reads == 2 else b"")
 
-    sealed_reads = worker.read_bytes
-    monkeypatch.setattr(worker, "read_bytes", changing)
+    for module in (worker, results):
+        monkeypatch.setattr(module, "read_bytes", changing)
     outcome = protect(source, tmp_path / "r", "noise", seal_to=[ONE.recipient])
     assert dict(outcome.refused) == {"it changed while it was being protected": 1}
     assert len(opened(tmp_path / "r")) == len(list((tmp_path / "r").glob("*.png"))) == 5

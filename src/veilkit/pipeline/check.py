@@ -20,13 +20,13 @@ from veilkit.methods import LOOKS_FOR_FACES, METHODS, READS_ALONE, ChangesFaces,
 from veilkit.pipeline.engines.local import LocalEngine
 from veilkit.pipeline.enrolment import release_names
 from veilkit.pipeline.formats import is_video, why_refused
+from veilkit.pipeline.job import Job, Task
 from veilkit.pipeline.ledger import Entry
 from veilkit.pipeline.options import ProtectOptions
 from veilkit.pipeline.places import find_places
 from veilkit.pipeline.review.page import reviewed, write_review
 from veilkit.pipeline.run import chosen_method, drawn_boxes, secret_of
 from veilkit.pipeline.sources import Source
-from veilkit.pipeline.worker import Job, Task
 from veilkit.progress import Progress
 from veilkit.rng import Randomness
 

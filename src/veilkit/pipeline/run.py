@@ -21,6 +21,7 @@ from veilkit.methods.table import configured
 from veilkit.pipeline.engines.local import LocalEngine
 from veilkit.pipeline.enrolment import enrol
 from veilkit.pipeline.formats import is_video
+from veilkit.pipeline.job import Job, Task, item_name
 from veilkit.pipeline.ledger import Entry, Ledger
 from veilkit.pipeline.manifest import MANIFEST
 from veilkit.pipeline.options import ProtectOptions
@@ -28,7 +29,6 @@ from veilkit.pipeline.places import Places, find_places
 from veilkit.pipeline.protect import Outcome
 from veilkit.pipeline.release import Wanted, close_release, open_release
 from veilkit.pipeline.sealing.folder import close_sealed, open_sealed, recipients_for
-from veilkit.pipeline.worker import Job, Task, item_name
 from veilkit.progress import Progress
 
 if TYPE_CHECKING:

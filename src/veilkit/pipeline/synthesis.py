@@ -20,11 +20,11 @@ from veilkit.key import Key
 from veilkit.media.reading import Limits, decode, read_bytes, sha256
 from veilkit.media.writing import write_atomically
 from veilkit.methods import METHODS, Synthesiser
+from veilkit.pipeline.job import Task
 from veilkit.pipeline.ledger import Entry, Ledger
 from veilkit.pipeline.manifest import SUMS, Manifest, read_listing
 from veilkit.pipeline.names import RESERVED, Names
 from veilkit.pipeline.places import Places
-from veilkit.pipeline.worker import Task
 from veilkit.progress import Progress
 from veilkit.rng import Randomness
 

@@ -27,7 +27,7 @@ from veilkit.rng import Randomness
 from veilkit.types import PictureReport
 
 if TYPE_CHECKING:
-    from veilkit.pipeline.worker import Job
+    from veilkit.pipeline.job import Job
 
 _VERSION = 1  # of what a video becomes under the same settings
 _MOST_SEALED = 2**30  # bytes, as an original is sealed in memory

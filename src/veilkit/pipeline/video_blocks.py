@@ -35,7 +35,7 @@ from veilkit.rng import Randomness
 from veilkit.types import ImageBatch, PictureReport
 
 if TYPE_CHECKING:
-    from veilkit.pipeline.worker import Job
+    from veilkit.pipeline.job import Job
 
 BLOCK = 100
 """Frames in a part."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 import fcntl
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,77 +16,25 @@ import torch
 from numpy.typing import NDArray
 
 from veilkit.errors import DataError, DestinationError, RefusedImage, VeilkitError
-from veilkit.media.reading import Frames, Limits, decode, decode_frames, read_bytes, sha256
-from veilkit.media.shape import Shape, resized
-from veilkit.media.video import VIDEO_SUFFIX, VideoFormat, VideoLimits, open_clip
-from veilkit.media.writing import SUFFIX, Files, Format, encode, encode_frames, to_pixels, too_long, write_atomically
-from veilkit.methods import ChangesFaces, Method, Mixes, Synthesiser, bind
+from veilkit.media.reading import Frames, decode, decode_frames, read_bytes, sha256
+from veilkit.media.shape import resized
+from veilkit.media.video import VIDEO_SUFFIX, open_clip
+from veilkit.media.writing import SUFFIX, encode_frames, to_pixels, write_atomically
+from veilkit.methods import ChangesFaces, Mixes, Synthesiser, bind
 from veilkit.pipeline.formats import is_video, why_refused
+from veilkit.pipeline.job import Job, Task, item_name, refused_entry
 from veilkit.pipeline.ledger import NEVER_WRITTEN, Entry
 from veilkit.pipeline.names import PAGES
-from veilkit.pipeline.sealing.files import SEALED_SUFFIX
-from veilkit.pipeline.sealing.folder import SealedFolder
+from veilkit.pipeline.results import Results
 from veilkit.progress import Say, silent
-from veilkit.rng import Randomness
 from veilkit.types import ImageBatch, PictureReport, Region, Release
 
 if TYPE_CHECKING:
-    from veilkit.media.boxes import Boxes
     from veilkit.pipeline.video import VideoWorker
 
 _OTHER_PAGES = "it had one page when it was first seen, and now has several, or the reverse: give it a new name"
 SHOWN_BY_BROWSERS = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".webp", ".bmp", ".gif", ".avif")
-_COPIED = 1_600  # pixels of the longer side of a copy
 _LARGE = 2_000_000  # pixels of a task, each of which takes 40 bytes and more while it is worked on
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What all tasks of a run share. `scratch` is on the file system of `destination`.
-
-    sealed: where originals are sealed, if they are to be. parts: the private folder of what is done of videos.
-    boxes: what somebody drew, by the pictures' paths. shown: a private folder for copies of pictures that a browser
-    cannot show, for the review.
-    """
-
-    method: Method[Any]
-    randomness: Randomness
-    source: Path
-    destination: Path
-    scratch: Path
-    files: Files
-    limits: Limits
-    sealed: SealedFolder | None = None
-    shape: Shape = field(default_factory=Shape)
-    parts: Path | None = None
-    video: VideoFormat = field(default_factory=VideoFormat)
-    video_limits: VideoLimits = field(default_factory=VideoLimits)
-    boxes: Boxes = field(default_factory=dict)
-    shown: Path | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """Pictures to be protected together; with `check`, only to be read, to learn which of them can be.
-
-    apart: they have nothing to do with each other, and are done together for speed alone. look: report the
-    size of each and write nothing; with `faces`, how many the method sees in it.
-    """
-
-    entries: tuple[Entry, ...]
-    check: bool = False
-    look: bool = False
-    faces: bool = False
-    apart: bool = False
-    retried: bool = False
-
-
-def item_name(source: str, source_sha256: str) -> str:
-    """The name from which a picture's random values derive.
-
-    It holds the content as well as the path: another picture under an old name must not get the old noise.
-    """
-    return f"{source}\0{source_sha256}"
 
 
 class Worker:
@@ -96,6 +43,7 @@ class Worker:
     def __init__(self, job: Job, say: Say = silent) -> None:
         self.job = job
         self._rng = bind(job.randomness, job.method)
+        self._results = Results(job)
         self._say = say
 
     def run(self, task: Task) -> tuple[Entry, ...]:
@@ -114,12 +62,12 @@ class Worker:
                 read.append((replace(entry, source_sha256=sha256(data), reason=None), data))
             except RefusedImage as refusal:
                 refused.append(refused_entry(entry, refusal.reason))
-        recipes = self._recipes([entry for entry, _ in read])
+        recipes = self._results.recipes([entry for entry, _ in read])
         kept: list[Entry] = []
         if not task.check and all(
-            self._is_kept(entry, recipe) for (entry, _), recipe in zip(read, recipes, strict=True)
+            self._results.is_kept(entry, recipe) for (entry, _), recipe in zip(read, recipes, strict=True)
         ):
-            kept, read = [self._kept(entry, data) for entry, data in read], []
+            kept, read = [self._results.kept(entry, data) for entry, data in read], []
         decoded: list[tuple[Entry, NDArray[np.uint8]]] = []
         for entry, data in read:
             try:
@@ -177,11 +125,11 @@ class Worker:
         try:
             data = self._bytes(entry)
             entry = replace(entry, source_sha256=sha256(data), reason=None)
-            if self._is_kept(entry, self._recipes([entry])[0]):
-                return self._kept(entry, data), None
+            if self._results.is_kept(entry, self._results.recipes([entry])[0]):
+                return self._results.kept(entry, data), None
             shown = decode_frames(data, self.job.limits)
             if self.job.shown is not None and not entry.source.lower().endswith(SHOWN_BY_BROWSERS):
-                self._copy(shown.pictures[0], f"{entry.output}.before.jpg")
+                self._results.copy(shown.pictures[0], f"{entry.output}.before.jpg")
             return entry, replace(shown, pictures=tuple(map(self.job.shape.fitted, shown.pictures)))
         except RefusedImage as refusal:
             return refused_entry(entry, refusal.reason), None
@@ -195,7 +143,7 @@ class Worker:
     def _video(self, entry: Entry) -> Entry:
         """What became of a video."""
         try:
-            self._check_reach(entry)
+            self._results.check_reach(entry)
             return self._videos.protect(entry, item_name)
         except RefusedImage as refusal:
             return refused_entry(entry, refusal.reason)
@@ -210,11 +158,6 @@ class Worker:
 
     def _pixels(self, data: bytes) -> NDArray[np.uint8]:
         return self.job.shape.fitted(decode(data, self.job.limits))
-
-    def _encoded(self, image: torch.Tensor, output: str) -> bytes:
-        form: Format = "jpeg" if output.endswith(SUFFIX["jpeg"]) else "png"
-        even = self.job.shape.even_files
-        return encode(to_pixels(image), form, compressed=not even, quality=self.job.files.quality)
 
     def _protect_each(self, held: list[tuple[Entry, NDArray[np.uint8]]]) -> list[Entry]:
         """Protect pictures by themselves, each in its own size. Empties `held`."""
@@ -271,20 +214,12 @@ class Worker:
                 reports += release.reports or ()
         whole = replace(shown, pictures=tuple(made))
         if pages and self.job.shown is not None:
-            self._copy(made[0], f"{entry.output}.after.jpg")
+            self._results.copy(made[0], f"{entry.output}.after.jpg")
         size = list(shown.pictures[0].shape[1::-1])
         report = {**_merged(reports), "size": size} if reports else None
-        return self._saved(
-            entry, lambda: encode_frames(whole, "tiff" if pages else "png"), report, self._recipes([entry])[0]
+        return self._results.saved(
+            entry, lambda: encode_frames(whole, "tiff" if pages else "png"), report, self._results.recipes([entry])[0]
         )
-
-    def _copy(self, pixels: NDArray[np.uint8], name: str) -> None:
-        """A small copy for the private review page, of what a browser could not show."""
-        assert self.job.shown is not None
-        scale = min(1.0, _COPIED / max(pixels.shape[:2]))
-        small = resized(pixels, max(1, round(scale * pixels.shape[0])), max(1, round(scale * pixels.shape[1])))
-        (self.job.shown / name).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_atomically(self.job.shown / name, encode(small, "jpeg"), self.job.shown)
 
     def _failure(self, error: Exception, width: int, height: int) -> str:
         return f"{self.job.method.name} failed on it ({type(error).__name__}, {width}x{height} pixels)"
@@ -307,46 +242,18 @@ class Worker:
 
     def _synthesise(self, method: Synthesiser[Any], entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
         """Make the pictures of one group, unless the release already holds them all."""
-        recipes = self._recipes(list(entries))
-        if all(self._is_kept(entry, recipe) for entry, recipe in zip(entries, recipes, strict=True)):
+        recipes = self._results.recipes(list(entries))
+        if all(self._results.is_kept(entry, recipe) for entry, recipe in zip(entries, recipes, strict=True)):
             return entries
         people = [entry.identity or "" for entry in entries]
         images = method.synthesise([entry.source for entry in entries], people, rng=self._rng).images
         assert images is not None
         done = []
         for entry, image, recipe in zip(entries, images, recipes, strict=True):
-            data = self._encoded(image, entry.output)
+            data = self._results.encoded(image, entry.output)
             write_atomically(self.job.destination / entry.output, data, self.job.scratch)
             done.append(replace(entry, state="done", recipe=recipe, output_sha256=sha256(data), reason=None))
         return tuple(done)
-
-    def _recipes(self, entries: list[Entry]) -> list[str]:
-        """For each picture a hash of all that its result depends on, except for the key."""
-        names = [item_name(entry.source, entry.source_sha256 or "") for entry in entries]
-        together = isinstance(self.job.method, Mixes | Synthesiser)
-        sources = ["\0\0".join(names)] * len(names) if together else names
-        head = f"{self.job.method.fingerprint()} {self.job.files}{self.job.shape}\0\0"
-        drawn = [self.job.boxes.get(entry.source) for entry in entries]  # only pictures with boxes are done anew
-        heads = [head if boxes is None else f"{head}{boxes}\0\0" for boxes in drawn]
-        return [
-            sha256((head + source).encode("utf-8", "surrogateescape"))
-            for head, source in zip(heads, sources, strict=True)
-        ]
-
-    def _is_kept(self, entry: Entry, recipe: str) -> bool:
-        """Whether the release already holds the result, whole."""
-        if entry.state != "done" or entry.recipe != recipe:
-            return False
-        try:
-            return sha256((self.job.destination / entry.output).read_bytes()) == entry.output_sha256
-        except OSError:
-            return False
-
-    def _kept(self, entry: Entry, original: bytes) -> Entry:
-        """The entry of a picture that the release holds; its original is sealed where that is still to be done."""
-        if self.job.sealed is None or self.job.sealed.holds(entry):
-            return entry
-        return self.job.sealed.add(entry, original, self.job.randomness)
 
     def _protect(self, decoded: list[tuple[Entry, NDArray[np.uint8]]]) -> list[Entry]:
         entries = [entry for entry, _ in decoded]
@@ -392,59 +299,14 @@ class Worker:
     def _written(self, entries: list[Entry], release: Release) -> list[Entry]:
         """Write the pictures of a release; what a method reports of one goes into its entry."""
         images, done = self._images(release), []
-        recipes = self._recipes(entries)
+        recipes = self._results.recipes(entries)
         for place, (image, index) in enumerate(zip(images, release.source_index or (), strict=True)):
             report = None if release.reports is None else release.reports[place].as_json()
             if report and "faces" in report:
                 report["size"] = [image.shape[2], image.shape[1]]
-            done.append(
-                self._saved(
-                    entries[index], partial(self._encoded, image, entries[index].output), report, recipes[index]
-                )
-            )
+            encoded = partial(self._results.encoded, image, entries[index].output)
+            done.append(self._results.saved(entries[index], encoded, report, recipes[index]))
         return done
-
-    def _saved(
-        self, entry: Entry, encoded: Callable[[], bytes], report: Mapping[str, Any] | None, recipe: str
-    ) -> Entry:
-        """Write what became of a picture, and seal its original where that is wanted."""
-        try:
-            self._check_reach(entry)
-            original = self._original(entry) if self.job.sealed is not None else b""
-        except RefusedImage as refusal:
-            return refused_entry(entry, refusal.reason)
-        data = encoded()
-        write_atomically(self.job.destination / entry.output, data, self.job.scratch)
-        entry = replace(
-            entry,
-            state="done",
-            recipe=recipe,
-            output_sha256=sha256(data),
-            reason=None,
-            report=None if report is None else json.dumps(report, sort_keys=True),
-            sealed_sha256=None,
-        )
-        return entry if self.job.sealed is None else self.job.sealed.add(entry, original, self.job.randomness)
-
-    def _check_reach(self, entry: Entry) -> None:
-        """Raise where a kept name makes a path that is longer below the release than the system can open."""
-        sealed = [] if self.job.sealed is None else [self.job.sealed.folder / (entry.output + SEALED_SUFFIX)]
-        if any(too_long(file) for file in (self.job.destination / entry.output, *sealed)):
-            raise RefusedImage(
-                "its path would be too long in the release: choose a shorter folder, or names that are pseudonyms"
-            )
-
-    def _original(self, entry: Entry) -> bytes:
-        """The bytes that were protected, read again: to hold those of all pictures at work would take memory."""
-        data = read_bytes(self.job.source / entry.source, self.job.limits)
-        if sha256(data) != entry.source_sha256:
-            raise RefusedImage("it changed while it was being protected: run the same command again")
-        return data
-
-
-def refused_entry(entry: Entry, reason: str) -> Entry:
-    """The entry with its refusal. What the release already holds of the picture, from before, stays in it."""
-    return replace(entry, state="done" if entry.state == "done" else "refused", reason=reason)
 
 
 def _merged(reports: Sequence[PictureReport]) -> dict[str, Any]:

@@ -21,8 +21,9 @@ import torch
 from veilkit.errors import WorkerError
 from veilkit.pipeline.engines.bounds import OUT_OF_TIME
 from veilkit.pipeline.engines.forkserver import ForkServer, take
+from veilkit.pipeline.job import Job, Task, refused_entry
 from veilkit.pipeline.ledger import Entry
-from veilkit.pipeline.worker import Job, Task, Worker, refused_entry
+from veilkit.pipeline.worker import Worker
 from veilkit.progress import Say, silent
 
 Handler: TypeAlias = Callable[[tuple[Entry, ...]], None]
