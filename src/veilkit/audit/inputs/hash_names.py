@@ -13,7 +13,7 @@ from pathlib import Path
 from veilkit.errors import RefusedImage
 from veilkit.media.reading import Limits, read_bytes
 
-_HASHES = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "blake2b", "blake2s", "sha3_256")
+HASHES = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "blake2b", "blake2s", "sha3_256")
 _SHORTEST = 8  # characters of a name that are compared: no two of millions agree in so many by chance
 _LIKE_A_HASH = re.compile(rf"[0-9A-Za-z_=-]{{{_SHORTEST},}}")
 
@@ -46,7 +46,7 @@ def _hashes(root: Path, path: str, limits: Limits) -> Iterator[str]:
     with suppress(RefusedImage):  # that is reported elsewhere, and its name may still have been hashed
         values.append(read_bytes(root / path, limits))
     for value in values:
-        for kind in _HASHES:
+        for kind in HASHES:
             digest = hashlib.new(kind, value, usedforsecurity=False).digest()
             yield digest.hex()
             yield base64.b32encode(digest).decode().rstrip("=")

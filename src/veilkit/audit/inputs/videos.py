@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from veilkit.audit.alarms.frames import bare_frames, frames_alarm
 from veilkit.audit.options import AuditOptions
+from veilkit.audit.result import Alarm
 from veilkit.datasets.folder import Kind, survey
 from veilkit.errors import DataError, RefusedImage, UsageError
 from veilkit.experts.finders import FaceSettings, load_finder
@@ -43,16 +45,17 @@ def faces_of_videos(options: AuditOptions) -> Iterator[AuditOptions]:
     folder.mkdir(parents=True, mode=0o700)
     try:
         originals, protected = (folder / name for name in ("originals", "protected"))
-        _cut(options, originals, protected)
+        alarms = _cut(options, originals, protected)
         yield replace(
             options, originals=originals, protected=protected, labels="folder", key=None, seed=None,
-            out=options.destination, videos=False,
+            out=options.destination, videos=False, alarms=alarms,
         )  # fmt: skip
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _cut(options: AuditOptions, originals: Path, protected: Path) -> None:
+def _cut(options: AuditOptions, originals: Path, protected: Path) -> tuple[Alarm, ...]:
+    """Write the crops of both sides; what alarms at the videos themselves."""
     sources = Path(options.originals).resolve(), Path(options.protected).resolve()
     before, after = (_videos(source) for source in sources)
     key, notes = choose_key(
@@ -64,19 +67,21 @@ def _cut(options: AuditOptions, originals: Path, protected: Path) -> None:
             f"none of {len(before)} videos below {sources[0]} could be paired with {len(after)} below {sources[1]}"
             + "".join(f"; {note}" for note in pairing.notes)
         )
-    tracks = 0
+    tracks = bare = 0
     with Progress(len(pairing.pairs), "cutting faces out of videos") as progress:
         for number, (one, other) in enumerate(pairing.pairs):
             try:
                 chosen = _followed(sources[0] / one)
                 for side, file in ((originals, sources[0] / one), (protected, sources[1] / other)):
                     _write_crops(file, chosen, side, f"video{number:04}")
+                bare += bare_frames(sources[0] / one, sources[1] / other, _LIMITS)
             except RefusedImage as refusal:
                 raise DataError(f"a video cannot be read: {refusal.reason}") from None
             tracks += len(chosen)
             progress.advance()
     if not tracks:
         raise DataError("no face was found in the originals' videos: there is nothing to audit")
+    return frames_alarm(bare, len(pairing.pairs))
 
 
 def _videos(folder: Path) -> list[str]:
