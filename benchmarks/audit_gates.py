@@ -25,7 +25,7 @@ import torch
 from PIL import Image
 
 from claims import ROOT, record
-from veilkit.attacks import ATTACKS, Attack, AttackTarget, Budget, Need, Trial, run_gated
+from veilkit.attacks import ATTACKS, Attack, AttackTarget, Budget, Trial, run_gated
 from veilkit.attacks.headline import Cost
 from veilkit.attacks.learned.foreground import foreground
 from veilkit.attacks.pictures import HeldPictures
@@ -45,7 +45,9 @@ POOL, PEOPLE, SHOTS, SIZE = 64, 20, 3, (32, 16)
 UPDATES, CUT = 300, 6  # of a training, and of one that is cut short
 ENOUGH = 0.9  # share of valid runs that a gate should leave
 OWN = {"jigsaw": "patches", "unmix": "mixup"}  # attacks of one method alone, tried on it and not on the originals
+NOT_ON_NOISE = {"jigsaw", "unmix", "stolen_decoder"}  # noise holds no grid, no blend and nothing to decode
 NOT_HERE = {
+    "feature_matching": "needs an expert that passes on gradients, and minutes a run",
     "attribute_path": "needs a method that injects identities",
     "identity_inversion": "needs a method that injects identities",
     "farthest_match": "finds only what was pushed away",
@@ -79,8 +81,8 @@ def target_of(seed: int, updates: int, work: Path) -> AttackTarget:
     return AttackTarget(
         rng=Randomness.from_seed(seed), protected=raw, originals=raw, people=people, search=search,
         recogniser=load_expert("stripes"), authorised=expert, masks=foreground(raw, SIZE), work=work,
-        budget=Budget(updates=updates, seed=seed), decoder=lambda images: images, protector=lambda images, draw: images,
-        features=raw.features(expert), clean_features=raw.features(expert),
+        budget=Budget(updates=updates, seed=seed), decoder=lambda images: images,
+        protector=lambda images, draw: images, features=raw.features(expert), clean_features=raw.features(expert),
     )  # fmt: skip
 
 
@@ -162,7 +164,7 @@ def table() -> dict[str, dict[str, Any]]:
                 cell(name, seed, kind, UPDATES) for seed in range(SEEDS)
                 if (CELLS / f"{name}.{kind}.{UPDATES}.{seed}.json").exists()
             ]  # fmt: skip
-            tried = [each for each in kept if each["applicable"]]
+            tried = [] if kind == "noise" and name in NOT_ON_NOISE else [each for each in kept if each["applicable"]]
             row[kind] = (sum(not each["failed"] for each in tried), len(tried))
             for each in tried:
                 for reason in each["failed"]:
@@ -172,7 +174,10 @@ def table() -> dict[str, dict[str, Any]]:
 
 
 def markdown(rows: dict[str, dict[str, Any]]) -> str:
-    lines = ["| attack | level | valid where nothing is protected | valid on noise | gates that failed |", "|---|---|---|---|---|"]
+    lines = [
+        "| attack | level | valid where nothing is protected | valid on noise | gates that failed |",
+        "|---|---|---|---|---|",
+    ]
     for name, row in rows.items():
         why = ", ".join(f"{reason} ({count})" for reason, count in row["failed"].items()) or "none"
         shares = (f"{row[kind][0]} of {row[kind][1]}" for kind in ("identity", "noise"))
@@ -200,15 +205,17 @@ def rows() -> None:
     print(markdown(found_rows))
     for learner, what in ((False, "quick"), (True, "learners")):
         some = {name: row for name, row in found_rows.items() if row["learns"] is learner and row["identity"][1]}
+        if not some:
+            continue
         shares = {name: _share(row) for name, row in some.items()}
         below = ", ".join(f"{name} {share:.2f}" for name, share in shares.items() if share < ENOUGH)
-        seeds = min(min(row[kind][1] for kind in ("identity", "noise")) for row in some.values())
+        seeds = min(row["identity"][1] for row in some.values())
         record(
             id=f"gates-power-{what}",
-            claim=f"Attacks {'that learn' if learner else 'that do not learn'}: the smallest share of valid runs, where "
+            claim=f"Attacks that {'learn' if learner else 'do not learn'}: the smallest share of valid runs, where "
             "nothing is protected and on noise",
             figure=round(min(shares.values()), 2), bar=f">= {ENOUGH}", unit="share", data="generated people",
-            scale=f"{len(some)} attacks, {seeds} or more seeds of {SEEDS}, {PEOPLE} people, {PEOPLE * SHOTS} pictures"
+            scale=f"{len(some)} attacks, at least {seeds} seeds, {PEOPLE} people, {PEOPLE * SHOTS} pictures"
             + (f", {UPDATES} updates" if learner else ""),
             seed=0, command=COMMAND,
             note="; ".join(filter(None, [
@@ -221,17 +228,17 @@ def rows() -> None:
         safe = [run for run in short if passes_for_safe(run)]
         record(
             id="gates-cut-short",
-            claim=f"Runs of attackers whose training was cut short after {CUT} updates and that pass for “nothing found”",
+            claim=f"Runs of attackers whose training was cut short after {CUT} updates and whose low number counts",
             figure=len(safe), bar="== 0", unit="runs", data="generated people",
-            scale=f"{len(short)} runs of {len({run['attack'] for run in short})} attacks that learn, on pictures where "
-            "nothing is protected and on noise",
+            scale=f"{len(short)} runs of {len({run['attack'] for run in short})} attacks that learn, where nothing is "
+            "protected and on noise",
             seed=0, command=COMMAND,
             note=", ".join(sorted({f"{run['attack']} on {run['kind']}" for run in safe})),
         )  # fmt: skip
 
 
 def _share(row: dict[str, Any]) -> float:
-    return min(row[kind][0] / max(1, row[kind][1]) for kind in ("identity", "noise"))
+    return min(row[kind][0] / row[kind][1] for kind in ("identity", "noise") if row[kind][1])
 
 
 def main() -> None:
@@ -252,9 +259,11 @@ def main() -> None:
             for name in wanted.attack or names():
                 for updates in parts[part](name):
                     for kind in ("identity", "noise"):
+                        if kind == "noise" and name in NOT_ON_NOISE:
+                            continue
                         result = cell(name, seed, kind, updates)
-                        print(name, kind, seed, updates, result["grade"], result["failed"] or result["why"] or "valid",
-                              result["seconds"], flush=True)  # fmt: skip
+                        said = result["failed"] or result["why"] or "valid"
+                        print(name, kind, seed, updates, result["grade"], said, result["seconds"], flush=True)
     if not wanted.attack:
         rows()
 

@@ -85,7 +85,7 @@ def _in_alpha(pixels: np.ndarray, number: int) -> np.ndarray:
 
 def _hash_names(originals: Path, release: Path) -> Path:
     release.mkdir()
-    for number, file in enumerate(sorted(originals.rglob("*.png"))):
+    for file in sorted(originals.rglob("*.png")):
         with Image.open(file) as image:
             made = Image.fromarray(blurred(np.asarray(image)))
         made.save(release / f"{hashlib.sha256(file.read_bytes()).hexdigest()}.png")

@@ -158,7 +158,12 @@ def png_with_filters(pixels: np.ndarray, filters: np.ndarray) -> bytes:
         return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
 
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(bytes(rows))) + chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(bytes(rows)))
+        + chunk(b"IEND", b"")
+    )
 
 
 def in_filters(originals: Path, release: Path) -> Path:
@@ -255,7 +260,9 @@ def clips(originals: Path, folder: Path) -> Path:
 
 def _frame(faces: list[np.ndarray], number: int) -> np.ndarray:
     made = np.full((200, 360, 3), (90, 110, 120), dtype=np.uint8)
-    for face, (top, left) in zip(faces, ((10 + number // 4, 10 + number), (50 - number // 3, 220 - number // 2)), strict=True):
+    for face, (top, left) in zip(
+        faces, ((10 + number // 4, 10 + number), (50 - number // 3, 220 - number // 2)), strict=True
+    ):
         made[top : top + 120, left : left + 120] = face
     return made
 

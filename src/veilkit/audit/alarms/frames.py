@@ -44,8 +44,8 @@ def frames_alarm(bare: int, videos: int) -> tuple[Alarm, ...]:
     if not bare:
         return ()
     text = (
-        f"{counted(bare, 'frame', 'frames')} of {counted(videos, 'video', 'videos')} show the original where the frames "
-        "before and after are changed: one frame is enough to be known by"
+        f"{counted(bare, 'frame', 'frames')} of {counted(videos, 'video', 'videos')} show the original where the "
+        "frames before and after are changed: one frame is enough to be known by"
     )
     return (Alarm("left unprotected", text),)
 
@@ -63,8 +63,8 @@ def _is_gap(frames: list[tuple[NDArray[np.float32], NDArray[np.float32]]]) -> bo
     """Whether all frames but the first and the last are bare, of (original, change) at the cells."""
     (before, first), *inside, (after, last) = frames
     around = np.minimum(first, last)
-    still = np.maximum(*(np.abs(end - middle).max(axis=0) for end, middle in
-                         ((before, np.stack([each for each, _ in inside])), (after, np.stack([e for e, _ in inside]))))) < _STILL  # fmt: skip
+    moved = [np.abs(end - middle) for end in (before, after) for middle, _ in inside]
+    still = np.max(moved, axis=0) < _STILL
     places = (around >= _CHANGED) & still
     if not places.any():
         return False

@@ -18,8 +18,10 @@ from veilkit.datasets.folder import walk
 from veilkit.key import Key
 from veilkit.rng import Randomness
 
-_COMMON = ("", "key", "secret", "salt", "password", "seed", "veilkit", "test", "changeme", "anonymous", "release", "0", "1",
-           "42", "123", "1234", "12345", "123456")  # fmt: skip
+_COMMON = (
+    "", "key", "secret", "salt", "password", "seed", "veilkit", "test", "changeme", "anonymous", "release", "0", "1",
+    "42", "123", "1234", "12345", "123456",
+)  # fmt: skip
 _SEEDS = 10_000
 _KEY = 32  # bytes
 _TRIED = 60  # originals whose names are tried
@@ -48,8 +50,8 @@ def check_guesses(subject: Subject, originals: Path) -> Iterator[Alarm]:
         yield Alarm(
             "hashed names",
             f"names of protected pictures hold hashes of their originals' names, of folders or of parts of them, "
-            f"with no secret or one that is easily guessed (at least {len(hits)} of them): whoever guesses a name finds its "
-            "pictures. Names need a secret key",
+            f"with no secret or one that is easily guessed (at least {len(hits)} of them): whoever guesses a name "
+            "finds its pictures. Names need a secret key",
         )
 
 
@@ -67,7 +69,8 @@ def _keys(words: Iterable[str]) -> Iterator[tuple[Randomness, str]]:
         made = [hashlib.new(kind, data, usedforsecurity=False).digest() for kind in HASHES]
         for text in (*made, *(digest.hex().encode() for digest in made), data):
             if text:
-                for secret in (text[:_KEY].ljust(_KEY, b"\0"), (text * _KEY)[:_KEY], text[-_KEY:].rjust(_KEY, b"\0")):
+                padded = text[:_KEY].ljust(_KEY, b"\0"), text[-_KEY:].rjust(_KEY, b"\0")
+                for secret in (*padded, (text * _KEY)[:_KEY]):
                     yield Randomness(secret), "a folder's name or a common word"
 
 

@@ -24,6 +24,7 @@ from veilkit.audit.alarms.relations import (
     own_likeness,
     same_structure,
     sign_test,
+    unlike,
 )
 from veilkit.audit.inputs.subject import Subject
 from veilkit.audit.result import Alarm
@@ -66,7 +67,7 @@ def check_hidden(subject: Subject, rng: Randomness) -> Iterator[Alarm]:
             "pixels), more than a plain look does, and more than it does in the originals themselves: they were put "
             "there",
         )
-    elif name := _structure(made, raw, rng):
+    elif name := _structure(made, raw, strangers, rng):
         yield Alarm(
             "hidden copy",
             f"{name} of protected pictures resemble each other as their originals do, though a plain look does not "
@@ -174,14 +175,19 @@ def _turned(thumbnails: Rows, quarters: int, mirrored: int, negative: int) -> Ro
 
 
 def _turn_name(quarters: int, mirrored: int, negative: int) -> str:
-    words = ("mirrored" * mirrored, f"turned by {90 * quarters} degrees" if quarters else "", "as a negative" * negative)
+    words = (
+        "mirrored" * mirrored,
+        f"turned by {90 * quarters} degrees" if quarters else "",
+        "as a negative" * negative,
+    )
     return " ".join(filter(None, words))
 
 
-def _structure(made: list[Pixels], raw: list[Pixels], rng: Randomness) -> str:
+def _structure(made: list[Pixels], raw: list[Pixels], strangers: NDArray[np.bool_], rng: Randomness) -> str:
     """The values that keep who resembles whom where nothing is to be seen; "" for none."""
     truth = np.stack([_shrunk(picture).ravel() for picture in raw])
     whole = distances(truth)
+    pairs = unlike(whole, strangers)
     height, width = (min(picture.shape[axis] for picture in (*made, *raw)) for axis in (0, 1))
     flat = [np.stack([picture[:height, :width].ravel() for picture in side]) for side in (made, raw)]
     generator = rng.child("structure").numpy()
@@ -190,11 +196,11 @@ def _structure(made: list[Pixels], raw: list[Pixels], rng: Randomness) -> str:
         *(("the first lowest bits", slice(0, count)) for count in _TAKEN), ("the lowest bits", order[: _TAKEN[-1]]),
     ):  # fmt: skip
         bits = [_plane(side[:, chosen], 0).astype(np.float64) for side in flat]
-        found, deviations = same_structure(distances(bits[0]), whole, generator)
-        natural, _ = same_structure(distances(bits[1]), whole, generator, 2)
+        found, deviations = same_structure(distances(bits[0]), whole, pairs, generator)
+        natural, _ = same_structure(distances(bits[1]), whole, pairs, generator, 2)
         if found > max(_STRUCTURE, natural + _MORE) and deviations > _DEVIATIONS:
             return name
     plain = float((centred(truth) * centred(np.stack([_shrunk(picture).ravel() for picture in made]))).sum(1).mean())
     pixels = flat[0][:, order[: _TAKEN[-1]]].astype(np.float64)
-    found, deviations = same_structure(distances(pixels), whole, generator)
+    found, deviations = same_structure(distances(pixels), whole, pairs, generator)
     return "the pixels" if plain < _PLAIN and found > 2 * _STRUCTURE and deviations > _DEVIATIONS else ""

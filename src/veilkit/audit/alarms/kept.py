@@ -31,6 +31,7 @@ Pixels = NDArray[np.uint8]
 _GRID, _BLOCK = 8, 4  # blocks a side, and the fewest pixels of a block's side
 _CONTRAST = 2.0  # of 255: blocks whose detail is fainter have nothing to keep
 _AGREES, _STRONG = 0.7, 0.5  # correlation of detail, and its strength to the original's, of a block that was kept
+_EXACT = 0.9  # correlation where a part is said to be as it was
 _ALL, _HARDLY = 0.8, 0.4  # share of blocks kept in a picture that was left, and at most in the others
 _FEW = 0.2  # of the pictures, that may be left for the rest to be called protected
 _CANDIDATES, _OTHERS, _EXTRAS = 64, 48, 500  # pictures that are looked at
@@ -60,7 +61,7 @@ def check_kept(subject: Subject, cache: Cache, limits: Limits, rng: Randomness) 
         )
 
 
-def detail_kept(raw: Pixels, made: Pixels) -> NDArray[np.float64]:
+def detail_kept(raw: Pixels, made: Pixels, agrees: float = _AGREES) -> NDArray[np.float64]:
     """(G, G) of two pictures of one size, HWC: 1 for blocks that were kept, 0 for others, NaN for those without
     detail."""
     height, width = raw.shape[:2]
@@ -74,8 +75,8 @@ def detail_kept(raw: Pixels, made: Pixels) -> NDArray[np.float64]:
             first, second = one[block].ravel(), other[block].ravel()
             strength, found = float(first.std()), float(second.std())
             if strength >= _CONTRAST:
-                agrees = float(first @ second) / (len(first) * strength * max(found, 1e-9))
-                kept[row, column] = agrees >= _AGREES and found >= _STRONG * strength
+                alike = float(first @ second) / (len(first) * strength * max(found, 1e-9))
+                kept[row, column] = alike >= agrees and _STRONG <= found / strength <= 1 / _STRONG
     return kept
 
 
@@ -169,11 +170,11 @@ def _strays(subject: Subject, limits: Limits, cache: Cache) -> list[str]:
         near = places[np.abs(known - thumbnails([picture])).mean(axis=1).argsort()[:3]]
         for place in near:
             raw = whole.originals.pixels(int(place))
-            found_here = raw.shape == picture.shape and _mean(detail_kept(raw, picture)) >= _ALL
-            if found_here:
+            if raw.shape == picture.shape and _mean(detail_kept(raw, picture)) >= _ALL:
                 found += 1
                 break
-    return [f"{counted(found, 'picture', 'pictures')} beside the protected ones show an original"] if found else []
+    one, many = "picture beside the protected ones shows", "pictures beside the protected ones show"
+    return [f"{counted(found, one, many)} an original"] if found else []
 
 
 def _changes_parts(subject: Subject) -> bool:
@@ -188,10 +189,11 @@ def _kept_places(subject: Subject, rng: Randomness) -> float:
     """The share of places kept in nearly all pictures that are changed elsewhere; 0 where there are none."""
     assert subject.originals is not None
     order = rng.child("places").permutation(len(subject.protected))[:_OTHERS]
-    grids: list[NDArray[np.float64]] = []
-    for place in order:
-        if (subject.originals.sizes[place] == subject.protected.sizes[place]).all():
-            grids.append(detail_kept(subject.originals.pixels(int(place)), subject.protected.pixels(int(place))))
+    same = (subject.originals.sizes == subject.protected.sizes).all(axis=1)
+    grids = [
+        detail_kept(subject.originals.pixels(int(place)), subject.protected.pixels(int(place)), _EXACT)
+        for place in order if same[place]
+    ]  # fmt: skip
     shapes = [grid.shape for grid in grids]
     alike = [grid for grid in grids if shapes and grid.shape == max(set(shapes), key=shapes.count)]
     return _same_places(alike) if len(alike) >= 8 else 0.0

@@ -28,7 +28,9 @@ def check_order(subject: Subject, originals: Path, limits: Limits, cache: Cache)
     if subject.originals is not None or is_synthetic(subject.manifest):
         return
     released = subject.protected.root
-    sides = [sorted((path for path, is_image in walk(root) if is_image), key=_natural) for root in (originals, released)]
+    sides = [
+        sorted((path for path, is_image in walk(root) if is_image), key=_natural) for root in (originals, released)
+    ]
     if len(sides[0]) != len(sides[1]) or len(sides[0]) < _FEWEST:
         return
     orders: dict[str, Callable[[Path], object]] = {

@@ -104,14 +104,14 @@ def check_noise(subject: Subject, rng: Randomness) -> Iterator[Alarm]:
         yield Alarm(
             "repeated noise",
             f"what was added to different pictures is nearly the same in {together} of {len(found)} pairs of them "
-            "(correlation above 0.5; 0 where noise is independent): who has two of them, or one original, can take it "
-            "off. Each picture needs noise of its own",
+            "(correlation above 0.5; 0 where noise is independent): who has two of them, or one original, can take "
+            "it off. Each picture needs noise of its own",
         )
     elif (peak := _repeats(subject, places)) > _TOGETHER:
         yield Alarm(
             "repeated noise",
-            f"what was added to each picture repeats within it (correlation {peak:.2f} with itself at one and the same "
-            "distance in all of them): it has far fewer values than pixels, and can be guessed",
+            f"what was added to each picture repeats within it (correlation {peak:.2f} with itself at one and the "
+            "same distance in all of them): it has far fewer values than pixels, and can be guessed",
         )
 
 

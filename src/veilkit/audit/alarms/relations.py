@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Rows = NDArray[np.float64]
+_NEAR_DUPLICATE = 0.3  # of the usual distance
 
 
 def centred(rows: Rows) -> Rows:
@@ -62,25 +63,34 @@ def rank_correlation(one: Rows, other: Rows) -> float:
     return float(first @ second) / size if size > 0 else 0.0
 
 
-def same_structure(one: Rows, other: Rows, generator: np.random.Generator, draws: int = 400) -> tuple[float, float]:
+def same_structure(
+    one: Rows, other: Rows, pairs: NDArray[np.bool_], generator: np.random.Generator, draws: int = 400
+) -> tuple[float, float]:
     """Whether items that are alike by one (N, N) distance are so by the other: the rank correlation of the distances
-    of pairs, and how many standard deviations it lies above those under permuted items (Mantel's test).
+    of some (N, N) pairs, and how many standard deviations it lies above those under permuted items (Mantel's test).
     """
-    upper = np.triu_indices(len(one), 1)
-    first, second = ranks(one[upper]), ranks(other[upper])
-    first, second = first - first.mean(), second - second.mean()
-    size = math.sqrt(float(first @ first) * float(second @ second))
-    if size == 0:
+    upper = np.triu(pairs, 1)
+    if upper.sum() < len(one):
         return 0.0, 0.0
-    square = np.zeros(other.shape)
-    square[upper] = second
-    square += square.T
-    drawn = []
-    for _ in range(draws):
-        order = generator.permutation(len(one))
-        drawn.append(float(first @ square[np.ix_(order, order)][upper]) / size)
-    found, spread = float(first @ second) / size, float(np.std(drawn))
-    return found, (found - float(np.mean(drawn))) / max(spread, 1e-9)
+    first, second = ranks(one[upper]), np.zeros(other.shape)
+    everything = np.triu_indices(len(one), 1)
+    second[everything] = ranks(other[everything])
+    second += second.T
+
+    def correlation(order: NDArray[np.int64]) -> float:
+        values = second[np.ix_(order, order)][upper]
+        apart, values = first - first.mean(), values - values.mean()
+        return float(apart @ values) / max(math.sqrt(float(apart @ apart) * float(values @ values)), 1e-9)
+
+    drawn = [correlation(generator.permutation(len(one))) for _ in range(draws)]
+    found = correlation(np.arange(len(one)))
+    return found, (found - float(np.mean(drawn))) / max(float(np.std(drawn)), 1e-9)
+
+
+def unlike(apart: Rows, strangers: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """(N, N) pairs of strangers whose distance is not far below the usual: near-duplicates share all there is."""
+    usual = float(np.median(apart[np.triu_indices(len(apart), 1)]))
+    return np.asarray(strangers & (apart > _NEAR_DUPLICATE * usual))
 
 
 def person_choices(apart: Rows, people: NDArray[np.int64]) -> float:
@@ -94,15 +104,18 @@ def person_choices(apart: Rows, people: NDArray[np.int64]) -> float:
         mine = np.flatnonzero(people == code)
         if len(mine) < 2 or len(mine) == len(people):
             continue
-        wins = [
-            float(((apart[at, other] < apart[at, ~same[at]]) + 0.5 * (apart[at, other] == apart[at, ~same[at]])).mean())
-            for at in mine for other in mine if other != at
-        ]  # fmt: skip
+        wins = []
+        for at in mine:
+            strangers = apart[at, ~same[at]]
+            nearer = (apart[at, mine, None] < strangers) + 0.5 * (apart[at, mine, None] == strangers)
+            wins.append(float(nearer[mine != at].mean()))
         shares.append(float(np.mean(wins)))
     return float(np.mean(shares)) if shares else math.nan
 
 
-def surely_by_person(apart: Rows, people: NDArray[np.int64], generator: np.random.Generator, draws: int = 200) -> float:
+def surely_by_person(
+    apart: Rows, people: NDArray[np.int64], generator: np.random.Generator, draws: int = 200
+) -> float:
     """How many standard deviations `person_choices` lies above those of people dealt anew."""
     drawn = [person_choices(apart, generator.permutation(people)) for _ in range(draws)]
     return (person_choices(apart, people) - float(np.mean(drawn))) / max(float(np.std(drawn)), 1e-9)

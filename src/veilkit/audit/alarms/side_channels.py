@@ -11,7 +11,7 @@ import hashlib
 import io
 import warnings
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +28,7 @@ from veilkit.audit.alarms.relations import (
     rank_correlation,
     same_structure,
     surely_by_person,
+    unlike,
 )
 from veilkit.audit.inputs.subject import Subject
 from veilkit.audit.result import Alarm
@@ -61,7 +62,9 @@ def check_side_channels(subject: Subject, limits: Limits, rng: Randomness) -> It
     places = _some(subject, rng)
     if len(places) < _FEWEST:
         return
-    made = [facts_of(_bytes(subject.protected.root / subject.protected.files[place].path, limits)) for place in places]
+    made = [
+        facts_of(_bytes(subject.protected.root / subject.protected.files[place].path, limits)) for place in places
+    ]
     raw = [facts_of(_bytes(subject.originals.root / subject.originals.files[place].path, limits)) for place in places]
     people = None if subject.people is None else subject.people[places]
     truth = distances(thumbnails([subject.originals.pixels(int(place)) for place in places]))
@@ -172,26 +175,26 @@ Channel = tuple[Rows, Rows | None]
 """(N, D) of the files; the same as it follows from pixels or originals, where that can be said."""
 
 
-def _channels(
-    subject: Subject, places: NDArray[np.int64], made: list[Facts], raw: list[Facts]
-) -> dict[str, Channel]:
+def _channels(subject: Subject, places: NDArray[np.int64], made: list[Facts], raw: list[Facts]) -> dict[str, Channel]:
     found: dict[str, Channel] = {
         "headers": (_named([each.header for each in made]), _named([each.header for each in raw])),
-        "pictures' sides": (_rows([np.array(each.shape) for each in made]), _rows([np.array(each.shape) for each in raw])),
-    }  # fmt: skip
+        "pictures' sides": (_rows([each.shape for each in made]), _rows([each.shape for each in raw])),
+    }
     for name, key in (("file sizes", "size"), ("filters of PNG rows", "filters")):
         if all(len(each.coded.get(key, ())) for each in made):
             found[name] = _rows([each.coded[key] for each in made]), _rows([each.plain[key] for each in made])
     if subject.pairing.how in ("key", "hash"):  # else the names tell the same, plainly
-        times = [(subject.protected.root / subject.protected.files[place].path).stat().st_mtime_ns for place in places]
+        times = [
+            (subject.protected.root / subject.protected.files[place].path).stat().st_mtime_ns for place in places
+        ]
         found["times of files"] = np.array(times, dtype=np.float64)[:, None] - min(times), None
     return found
 
 
-def _rows(values: list[NDArray[np.float64]]) -> Rows:
+def _rows(values: Sequence[NDArray[np.float64] | tuple[int, ...]]) -> Rows:
     """(N, D) of values that are cut to the shortest."""
     length = min(map(len, values))
-    return np.stack([each[:length].astype(np.float64) for each in values])
+    return np.array([each[:length] for each in values], dtype=np.float64)
 
 
 def _named(names: list[str]) -> Rows:
@@ -224,8 +227,9 @@ def _tells(
         expected = 0.0 if natural is None else abs(rank_correlation(natural[:, 0], order))
         if along >= max(_ORDERED, expected + _MORE) and along * (len(order) - 1) ** 0.5 > _DEVIATIONS - 1:
             return f"follow the order of the originals (rank correlation {along:.2f})"
-    found, deviations = same_structure(apart, truth, generator)
-    expected = 0.0 if usual is None else same_structure(usual, truth, generator, 2)[0]
+    pairs = unlike(truth, np.ones(truth.shape, dtype=np.bool_) if people is None else people[:, None] != people)
+    found, deviations = same_structure(apart, truth, pairs, generator)
+    expected = 0.0 if usual is None else same_structure(usual, truth, pairs, generator, 2)[0]
     if found >= max(_STRUCTURE, expected + _MORE) and deviations > _DEVIATIONS:
         return f"are alike where the originals are (rank correlation {found:.2f})"
     return ""

@@ -17,15 +17,32 @@ _LARGEST = 4_000_000  # bytes of a text that is looked at
 _PACKED = re.compile(r"[A-Za-z0-9+/_-]{200,}={0,2}|(?:\\x[0-9a-f]{2}){50,}")
 _NUMBERS = 65  # in one list: more than a setting has
 _TEXT_NUMBERS = re.compile(r"(?:-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?[\s,;]+){200,}")
-_CODE = re.compile(r"\bdef \w+\(|\blambda\b|^import \w+|^from \w+ import |\bnp\.|\btorch\.|^function\b|=>", re.MULTILINE)
-_UNDOES = re.compile(r"(?:^|[_\-. ])(?:decod\w*|inver\w*|undo\w*|recover\w*|revert\w*|decrypt\w*|permutation|mapping)", re.I)
+_CODE = re.compile(
+    r"\bdef \w+\(|\blambda\b|^import \w+|^from \w+ import |\bnp\.|\btorch\.|^function\b|=>", re.MULTILINE
+)
+_UNDOES = re.compile(
+    r"(?:^|[_\-. ])(?:decod\w*|inver\w*|undo\w*|recover\w*|revert\w*|decrypt\w*|permutation|mapping)", re.I
+)
 _MAGIC = (
     (b"PK\x03\x04", "a packed network or arrays"), (b"\x93NUMPY", "an array"), (b"\x80\x02", "a pickle"),
     (b"\x80\x03", "a pickle"), (b"\x80\x04", "a pickle"), (b"\x80\x05", "a pickle"), (b"\x89HDF", "arrays"),
     (b"\x1f\x8b", "a packed file"), (b"SQLite format 3", "a database"), (b"7z\xbc\xaf", "a packed file"),
     (b"\xfd7zXZ", "a packed file"), (b"BZh", "a packed file"),
 )  # fmt: skip
-_NETWORKS = {".safetensors", ".onnx", ".pt", ".pth", ".ckpt", ".h5", ".pkl", ".tflite", ".npz", ".npy", ".joblib", ".bin"}
+_NETWORKS = {
+    ".safetensors",
+    ".onnx",
+    ".pt",
+    ".pth",
+    ".ckpt",
+    ".h5",
+    ".pkl",
+    ".tflite",
+    ".npz",
+    ".npy",
+    ".joblib",
+    ".bin",
+}
 
 
 def check_side_files(release: Path) -> Iterator[Alarm]:
