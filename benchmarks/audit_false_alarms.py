@@ -28,6 +28,7 @@ import audit_mutants
 from audit_mutants import audited
 from claims import ROOT, record
 from planted_leaks import by, many
+from veilkit.methods import METHODS
 from veilkit.pipeline.protect import protect
 from veilkit.synthetic.faces.pictures import render_face
 
@@ -111,7 +112,8 @@ def originals_of(data: str, seed: int, folder: Path, pool: Path) -> Path:
                 Image.fromarray(pixels).save(folder / "faces" / f"p{person}" / f"{shot}.png")
         return folder / "faces"
     people = _lfw() if data == "lfw" else _cuhk("bounding_box_train" if data == "known" else None)
-    names = sorted(people)
+    names = sorted(people.keys() & METHODS["fro"].load(MODELS / "cuhk03_fro.safetensors").pool.place.keys()
+                   if data == "known" else people)  # fmt: skip
     for place in generator.choice(len(names), PEOPLE // 2 if data == "lfw" else PEOPLE, replace=False):
         files = people[names[place]]
         person = folder / data / (names[place] if data == "known" else f"p{place:04}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import warnings
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -37,6 +38,11 @@ _HARMLESS = frozenset(
 )  # of what Pillow tells of a file: how it is coded, which a viewer needs
 _SAMPLE = 50  # originals whose hashes are tried where the key has resolved the names
 _SOS, _EOI = 0xDA, 0xD9  # JPEG's markers: a scan begins, the picture ends
+_ADOBE = 0xEE  # JPEG's segment that says how colours are coded
+_CHUNKS = frozenset(  # of PNG files, that a viewer needs, and those that are told by what is in them
+    {b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"iCCP", b"pHYs", b"sBIT", b"bKGD"}
+    | {b"cICP", b"hIST", b"tIME", b"tEXt", b"zTXt", b"iTXt", b"eXIf", b"acTL", b"fcTL", b"fdAT"}
+)
 _IN_A_SCAN = frozenset({b"\0", *(bytes([number]) for number in range(0xD0, 0xD8))})
 
 
@@ -83,6 +89,8 @@ def inspect(data: bytes) -> tuple[bool, set[str]]:
                 found.add("more pictures")
             if _trailing(data, str(image.format)):
                 found.add("bytes after the picture")
+            if _unexplained(data, image.info.get("icc_profile")):
+                found.add("bytes that no reader looks at")
             transparent = image.mode in ("RGBA", "RGBa", "LA", "La", "PA") or "transparency" in image.info
             transparent = transparent and bool((np.asarray(image.convert("RGBA"))[..., 3] != 255).any())
             return transparent, found
@@ -94,15 +102,51 @@ def _trailing(data: bytes, kind: str) -> bool:
     return kind in ends and len(data[ends[kind](data) :].strip(b"\0\r\n")) > 0
 
 
-def _png_end(data: bytes) -> int:
-    """The place after the chunk IEND; chunks have a length, a name, content and a checksum."""
-    place = 8
-    while place + 8 <= len(data):
+def _unexplained(data: bytes, profile: object) -> bool:
+    """Whether a file holds parts that are neither the picture nor how to show it: chunks and segments of no known
+    name, what follows the packed pixels, a colour profile that is longer than it says.
+    """
+    if isinstance(profile, bytes) and int.from_bytes(profile[:4]) != len(profile):
+        return True
+    if data.startswith(b"\xff\xd8"):
+        return any(0xE2 < marker <= 0xEF and marker != _ADOBE for marker in jpeg_segments(data))
+    if not data.startswith(b"\x89PNG"):
+        return False
+    unpacker = zlib.decompressobj()
+    for name, body in png_chunks(data):
+        if name == b"IDAT":
+            with suppress(zlib.error):
+                unpacker.decompress(body)
+            if unpacker.unused_data.strip(b"\0"):
+                return True
+        elif name not in _CHUNKS:
+            return True
+    return False
+
+
+def png_chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Names and contents of the chunks, which have a length, a name, content and a checksum, up to IEND."""
+    place, name = 8, b""
+    while place + 8 <= len(data) and name != b"IEND":
         length, name = int.from_bytes(data[place : place + 4]), data[place + 4 : place + 8]
+        yield name, data[place + 8 : place + 8 + length]
         place += 12 + length
-        if name == b"IEND":
-            break
-    return place
+
+
+def jpeg_segments(data: bytes) -> dict[int, bytes]:
+    """The contents of the segments before the picture, joined by marker."""
+    found: dict[int, bytes] = {}
+    place = 2
+    while place + 4 <= len(data) and data[place] == 0xFF and data[place + 1] != _SOS:
+        marker, length = data[place + 1], int.from_bytes(data[place + 2 : place + 4])
+        found[marker] = found.get(marker, b"") + data[place + 4 : place + 2 + length]
+        place += 2 + max(length, 2)
+    return found
+
+
+def _png_end(data: bytes) -> int:
+    """The place after the chunk IEND."""
+    return 8 + sum(12 + len(body) for _, body in png_chunks(data))
 
 
 def _jpeg_end(data: bytes) -> int:

@@ -36,6 +36,8 @@ _PICTURES, _FEWEST = 48, 12
 _BUDGET = 12_000_000  # pixels that are looked at in all, which bounds the time for large pictures
 _SIDE = 8  # of the thumbnails that are compared
 _MORE = 0.2  # of likeness, by which a view of a protected picture must beat the original's own
+_MUCH_MORE = 0.3  # of likeness, by which a component that was kept must beat a plain look
+_LARGEST, _WAVES = 128, 32  # pixels a side that are looked at for detail and waves, and waves that are compared
 _OWN, _RANK = 0.5, 0.9  # likeness to the own original, and the share of strangers' below it
 _SURE = 0.005  # chance of all questions about the whole together, and of all about its parts
 _STRUCTURE, _DEVIATIONS = 0.35, 4.0  # of a view that keeps who resembles whom
@@ -115,7 +117,38 @@ def _copies(made: list[Pixels], raw: list[Pixels], strangers: NDArray[np.bool_])
             wins = int((own[at] > beaten[at] + _MORE).sum())
             if sign_test(wins, len(made)) * len(_TURNS) * (len(views) if name else 1) < _SURE:
                 best = " ".join(filter(None, (name or "the whole", _turn_name(*turn)))), likeness
-    return best
+    return best or _kept_alone(made, raw, strangers, plain)
+
+
+def _kept_alone(
+    made: list[Pixels], raw: list[Pixels], strangers: NDArray[np.bool_], plain: Rows
+) -> tuple[str, float] | None:
+    """A component of the pictures that was kept where a plain look, at brightness from afar, shows much less."""
+    side = tuple(min(_LARGEST, *(picture.shape[axis] for picture in (*made, *raw))) for axis in (0, 1))
+    for name, part in (("the colour", _colour), ("the fine detail", _detail), ("the signs of waves", _signs)):
+        kept, truth = (
+            centred(np.stack([part(picture[: side[0], : side[1]]) for picture in each])) for each in (made, raw)
+        )
+        own, rank = own_likeness(kept, truth, strangers)
+        wins = int((own > plain + _MUCH_MORE).sum())
+        if own.mean() >= _OWN and rank.mean() >= _RANK and sign_test(wins, len(made)) < _SURE:
+            return name, float(own.mean())
+    return None
+
+
+def _colour(picture: Pixels) -> Rows:
+    return _shrunk(np.asarray(cv2.cvtColor(picture, cv2.COLOR_RGB2YCrCb)))[..., 1:].ravel()
+
+
+def _detail(picture: Pixels) -> Rows:
+    values = picture.mean(axis=2)
+    return np.asarray(values - cv2.GaussianBlur(values, (0, 0), 1.5), dtype=np.float64).ravel()
+
+
+def _signs(picture: Pixels) -> Rows:
+    """Of the slow waves of a picture (discrete cosine transform), which way each one goes."""
+    even = picture[: picture.shape[0] // 2 * 2, : picture.shape[1] // 2 * 2]
+    return np.asarray(np.sign(cv2.dct(even.mean(axis=2) - 128))[:_WAVES, :_WAVES], dtype=np.float64).ravel()
 
 
 def _views() -> Iterator[tuple[str, View]]:

@@ -20,12 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from veilkit.audit.alarms.files import jpeg_segments, png_chunks
 from veilkit.audit.alarms.pairs import thumbnails
 from veilkit.audit.alarms.relations import (
     Rows,
     distances,
     person_choices,
     rank_correlation,
+    ranks,
     same_structure,
     surely_by_person,
     unlike,
@@ -114,6 +116,9 @@ def facts_of(data: bytes) -> Facts:
     plain_filters = _png(again)[2] if again.startswith(b"\x89PNG") else np.empty(0)
     coded = {"size": np.array([len(data) - len(again)], dtype=np.float64), "filters": filters}
     plain = {"size": np.array([len(again)], dtype=np.float64), "filters": plain_filters}
+    if palette := dict(png_chunks(data)).get(b"PLTE", b""):
+        colours = np.frombuffer(palette, dtype=np.uint8).reshape(-1, 3).astype(np.float64)
+        coded["palette"], plain["palette"] = ranks(colours.sum(axis=1)), np.sort(colours.sum(axis=1))
     return Facts(header, shape, coded, plain)
 
 
@@ -131,18 +136,13 @@ def _coded_again(data: bytes) -> bytes:
 
 def _png(data: bytes) -> tuple[str, tuple[int, ...], NDArray[np.float64]]:
     """A hash of all chunks but the picture's, width and height, and the filter of each row."""
-    digest, packed, place = hashlib.sha256(), [], 8
-    while place + 8 <= len(data):
-        length, name = int.from_bytes(data[place : place + 4]), data[place + 4 : place + 8]
-        body = data[place + 8 : place + 8 + length]
+    digest, packed = hashlib.sha256(), []
+    for name, body in png_chunks(data):
         if name == b"IDAT":
             packed.append(body)
-        else:
+        elif name != b"PLTE":
             digest.update(name + (body[8:] if name == b"IHDR" else body))
-        place += 12 + length
-        if name == b"IEND":
-            break
-    digest.update(data[place:].strip(b"\0\r\n") + (packed[0][:2] if packed else b""))
+    digest.update(packed[0][:2] if packed else b"")
     width, height = (int.from_bytes(data[at : at + 4]) for at in (16, 20))
     depth, kind, laced = data[24], data[25], data[28]
     filters: NDArray[np.float64] = np.empty(0)
@@ -152,22 +152,18 @@ def _png(data: bytes) -> tuple[str, tuple[int, ...], NDArray[np.float64]]:
         with suppress(zlib.error):
             step = 1 + (width * depth * channels + 7) // 8
             rows = unpacker.decompress(b"".join(packed), height * step)
-            digest.update(unpacker.unused_data)
             filters = np.frombuffer(rows, dtype=np.uint8)[::step].astype(np.float64)
     return digest.hexdigest(), (width, height), filters
 
 
 def _jpeg(data: bytes) -> tuple[str, tuple[int, ...]]:
     """A hash of all segments but those that code the picture, and height and width."""
-    digest, place, shape = hashlib.sha256(), 2, (0, 0)
-    while place + 4 <= len(data) and data[place] == 0xFF and data[place + 1] != 0xDA:
-        marker, length = data[place + 1], int.from_bytes(data[place + 2 : place + 4])
-        body = data[place + 4 : place + 2 + length]
+    digest, shape = hashlib.sha256(), (0, 0)
+    for marker, body in jpeg_segments(data).items():
         if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
             shape, body = (int.from_bytes(body[1:3]), int.from_bytes(body[3:5])), body[5:]
         if marker != 0xC4:  # Huffman tables follow from the picture
             digest.update(bytes([marker]) + body)
-        place += 2 + length
     return digest.hexdigest(), shape
 
 
@@ -180,7 +176,8 @@ def _channels(subject: Subject, places: NDArray[np.int64], made: list[Facts], ra
         "headers": (_named([each.header for each in made]), _named([each.header for each in raw])),
         "pictures' sides": (_rows([each.shape for each in made]), _rows([each.shape for each in raw])),
     }
-    for name, key in (("file sizes", "size"), ("filters of PNG rows", "filters")):
+    named = ("file sizes", "size"), ("filters of PNG rows", "filters"), ("orders of colours in palettes", "palette")
+    for name, key in named:
         if all(len(each.coded.get(key, ())) for each in made):
             found[name] = _rows([each.coded[key] for each in made]), _rows([each.plain[key] for each in made])
     if subject.pairing.how in ("key", "hash"):  # else the names tell the same, plainly

@@ -11,6 +11,7 @@ from typing import Any
 from veilkit.audit.result import Alarm
 from veilkit.datasets.folder import walk
 from veilkit.datasets.soft_labels import SOFT_LABELS
+from veilkit.pipeline.formats import is_video
 from veilkit.pipeline.manifest import MANIFEST, SUMS
 
 _LARGEST = 4_000_000  # bytes of a text that is looked at
@@ -49,7 +50,7 @@ def check_side_files(release: Path) -> Iterator[Alarm]:
     """Look into every file of a release that is no picture."""
     what: dict[str, None] = {}
     for path, is_image in sorted(walk(release)):
-        if is_image or path in (SUMS, SOFT_LABELS):
+        if is_image or path in (SUMS, SOFT_LABELS) or is_video(release / path):
             continue
         place = MANIFEST if path == MANIFEST else "another file"  # whose name may be somebody's
         what |= dict.fromkeys(f"{found} in {place}" for found in _found(release / path, path == MANIFEST))
@@ -77,6 +78,9 @@ def _found(file: Path, is_manifest: bool) -> Iterator[str]:
             yield name
             return
     text = data.decode("utf-8-sig", errors="replace")
+    if "\0" in text or text.count("\ufffd") > len(text) / 50:
+        yield "data that is no text"
+        return
     if _PACKED.search(text):
         yield "packed data"
     if _TEXT_NUMBERS.search(text):
