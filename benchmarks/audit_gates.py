@@ -230,7 +230,7 @@ def rows() -> None:
             id="gates-cut-short",
             claim=f"Runs of attackers whose training was cut short after {CUT} updates and whose low number counts",
             figure=len(safe), bar="== 0", unit="runs", data="generated people",
-            scale=f"{len(short)} runs of {len({run['attack'] for run in short})} attacks that learn, where nothing is "
+            scale=f"{len(short)} runs of {len({run['attack'] for run in short})} attacks, where nothing is "
             "protected and on noise",
             seed=0, command=COMMAND,
             note=", ".join(sorted({f"{run['attack']} on {run['kind']}" for run in safe})),

@@ -1,8 +1,8 @@
-"""The auditor is audited: planted leaks and faults that it must name, and honest releases on which it must be silent.
+"""The auditor is audited: planted leaks and faults that it must name.
 
 Each mutant is a release, or a fault put into the auditor itself, that could pass for protection by its scores. It
-counts as caught if the audit raises the alarm that names it. Honest releases are generated people through the
-controls, through noise like PixelFade's, and as another tool would leave them; any alarm on them is false.
+counts as caught if the audit raises the alarm that names it. HONEST are releases on which it must be silent, of which
+`audit_false_alarms` makes many; `unseen_leaks` has leaks that no alarm was written for.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from veilkit.pipeline.protect import protect
 from veilkit.synthetic.people import generate_people
 
 COMMAND = "python benchmarks/audit_mutants.py"
-SEED, SEEDS = 0, 100
+SEED = 0
 POOL, PEOPLE = 40, 10  # people who are generated, and who are in each release
 MANY = 1000  # pictures of which one is left
 SIZE = (24, 48)  # width and height
@@ -207,48 +207,21 @@ def caught(mutant: Mutant, originals: Path, work: Path) -> tuple[bool, list[str]
     return mutant.alarm in alarms, alarms
 
 
-def false_alarms(seed: int, pool: Path, work: Path) -> tuple[str, list[str]]:
-    """One honest release of some of the people: what it is, and alarms on it."""
-    kind = sorted(HONEST)[seed % len(HONEST)]
-    originals = some(pool, work / "originals", seed)
-    result = audited(originals, HONEST[kind](originals, work / "release"), work / "audit", draw_seed=seed)
-    return kind, [f"{alarm.name}: {alarm.text}" for alarm in result.alarms]
-
-
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         pool = people(Path(folder), SEED)
         _record_mutants(some(pool, Path(folder, "some"), SEED), Path(folder))
-        false = 0
-        for seed in range(SEEDS):
-            work = Path(folder, f"honest{seed}")
-            kind, alarms = false_alarms(seed, pool, work)
-            false += bool(alarms)
-            for alarm in alarms:
-                print(f"false alarm, seed {seed}, {kind}: {alarm}")
-            shutil.rmtree(work)
-    record(
-        id="audit-false-alarms",
-        claim=f"false alarms on honest tiny inputs, of {SEEDS}",
-        figure=false,
-        bar="<= 1",
-        unit="audits",
-        data="generated people",
-        scale=f"{SEEDS} releases of {PEOPLE} people, {len(HONEST)} kinds",
-        seed=SEED,
-        command=COMMAND,
-        note=", ".join(sorted(HONEST)),
-    )
 
 
 def _record_mutants(originals: Path, folder: Path) -> None:
-    found = 0
+    found, missed = 0, list[str]()
     for number, mutant in enumerate(MUTANTS):
         work = folder / f"mutant{number}"
         work.mkdir()
         yes, alarms = caught(mutant, originals, work)
         found += yes
-        print(f"{'caught' if yes else 'MISSED'}: {mutant.name} (alarms: {', '.join(alarms) or 'none'})")
+        missed += [] if yes else [mutant.name]
+        print(f"{'caught' if yes else 'MISSED'}: {mutant.name} (alarms: {', '.join(alarms) or 'none'})", flush=True)
     record(
         id="audit-mutants",
         claim=f"planted leaks caught: {len(MUTANTS)} releases, or faults of the auditor, that could pass for "
@@ -260,7 +233,7 @@ def _record_mutants(originals: Path, folder: Path) -> None:
         scale=f"{len(MUTANTS)} mutants, {PEOPLE} people",
         seed=SEED,
         command=COMMAND,
-        note="; ".join(mutant.name for mutant in MUTANTS),
+        note="; ".join([*(f"missed: {name}" for name in missed), *(mutant.name for mutant in MUTANTS)]),
     )
 
 

@@ -55,6 +55,7 @@ def check_hidden(subject: Subject, rng: Randomness) -> Iterator[Alarm]:
     if subject.originals is None:
         return
     subject = subject.whole
+    assert subject.originals is not None
     places = _some(subject, rng)
     if len(places) < _FEWEST:
         return
@@ -190,7 +191,7 @@ def _plane(picture: Pixels, bit: int) -> Pixels:
 
 
 def _thumbnail(picture: Pixels) -> Rows:
-    return _shrunk(picture).mean(axis=2)
+    return np.asarray(_shrunk(picture).mean(axis=2))
 
 
 def _shrunk(picture: Pixels) -> Rows:
@@ -225,9 +226,8 @@ def _structure(made: list[Pixels], raw: list[Pixels], strangers: NDArray[np.bool
     flat = [np.stack([picture[:height, :width].ravel() for picture in side]) for side in (made, raw)]
     generator = rng.child("structure").numpy()
     order = generator.permutation(flat[0].shape[1])
-    for name, chosen in (
-        *(("the first lowest bits", slice(0, count)) for count in _TAKEN), ("the lowest bits", order[: _TAKEN[-1]]),
-    ):  # fmt: skip
+    chosen_bits = [("the first lowest bits", np.arange(min(count, len(order)))) for count in _TAKEN]
+    for name, chosen in (*chosen_bits, ("the lowest bits", order[: _TAKEN[-1]])):
         bits = [_plane(side[:, chosen], 0).astype(np.float64) for side in flat]
         found, deviations = same_structure(distances(bits[0]), whole, pairs, generator)
         natural, _ = same_structure(distances(bits[1]), whole, pairs, generator, 2)

@@ -95,7 +95,7 @@ def check_noise(subject: Subject, rng: Randomness) -> Iterator[Alarm]:
     if len(places) < _FEWEST:
         return
     added = np.stack([_unit(_second_difference(subject, int(place), subject.originals)) for place in places])
-    some = added.any(axis=1)
+    some = np.asarray(added.any(axis=1))
     apart = np.triu(_unlike(subject, places), 1) & some[:, None] & some[None, :]
     found = (added @ added.T)[apart]
     together = int((found > _TOGETHER).sum())

@@ -38,7 +38,7 @@ def sign_test(wins: int, tries: int) -> float:
     >>> sign_test(10, 10) == 2**-10
     True
     """
-    return math.fsum(math.comb(tries, each) for each in range(wins, tries + 1)) / 2**tries
+    return float(sum(math.comb(tries, each) for each in range(wins, tries + 1)) / 2**tries)
 
 
 def distances(rows: Rows) -> Rows:
