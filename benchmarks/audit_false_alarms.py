@@ -187,6 +187,7 @@ def row(found: list[dict[str, Any]]) -> None:
         f"pictures, {len({each['kind'] for each in found})} kinds",
         seed=0, command=COMMAND,
         note="; ".join(filter(None, [
+            f"{len(found)} of {RELEASES} so far" if len(found) < RELEASES else "",
             what, ", ".join(sorted({each["kind"] for each in found})),
             "PixelFade and AVIH with 2 of their steps, FRO with 2",
         ])),

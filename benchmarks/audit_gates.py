@@ -89,6 +89,8 @@ def target_of(seed: int, updates: int, work: Path) -> AttackTarget:
 def released(target: AttackTarget, attack: str, kind: str) -> AttackTarget:
     """The target where nothing is protected, where there is only noise, or under the method that an attack undoes."""
     target = replace(target, features=None, clean_features=None) if attack != "feature_reconstruction" else target
+    if attack == "stolen_expert":  # which searches as its user does, and must find people itself
+        target = replace(target, authorised=target.recogniser)
     if kind == "noise":
         trial = Trial.of(target)
         assert trial is not None
@@ -204,9 +206,11 @@ def rows() -> None:
     found_rows = table()
     print(markdown(found_rows))
     for learner, what in ((False, "quick"), (True, "learners")):
-        some = {name: row for name, row in found_rows.items() if row["learns"] is learner and row["identity"][1]}
+        tried = {name: row for name, row in found_rows.items() if row["learns"] is learner and row["identity"][1]}
+        some = {name: row for name, row in tried.items() if row["identity"][1] >= min(SEEDS, _most(tried))}
         if not some:
             continue
+        fewer = ", ".join(f"{name} {row['identity'][1]}" for name, row in tried.items() if name not in some)
         shares = {name: _share(row) for name, row in some.items()}
         below = ", ".join(f"{name} {share:.2f}" for name, share in shares.items() if share < ENOUGH)
         seeds = min(row["identity"][1] for row in some.values())
@@ -219,6 +223,8 @@ def rows() -> None:
             + (f", {UPDATES} updates" if learner else ""),
             seed=0, command=COMMAND,
             note="; ".join(filter(None, [
+                f"of fewer seeds, and left out: {fewer}" if fewer else "",
+                f"of {seeds} seeds instead of {SEEDS}" if seeds < SEEDS else "",
                 f"below {ENOUGH}: {below}" if below else "",
                 "docs/audit-attacks.md has each attack; not tried: "
                 + ", ".join(f"{name} ({why})" for name, why in NOT_HERE.items()),
@@ -235,6 +241,10 @@ def rows() -> None:
             seed=0, command=COMMAND,
             note=", ".join(sorted({f"{run['attack']} on {run['kind']}" for run in safe})),
         )  # fmt: skip
+
+
+def _most(tried: dict[str, dict[str, Any]]) -> int:
+    return max((row["identity"][1] for row in tried.values()), default=0)
 
 
 def _share(row: dict[str, Any]) -> float:
