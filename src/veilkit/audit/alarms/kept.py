@@ -33,6 +33,7 @@ _CONTRAST = 2.0  # of 255: blocks whose detail is fainter have nothing to keep
 _AGREES, _STRONG = 0.7, 0.5  # correlation of detail, and its strength to the original's, of a block that was kept
 _EXACT = 0.9  # correlation where a part is said to be as it was
 _ALL, _HARDLY = 0.8, 0.4  # share of blocks kept in a picture that was left, and at most in the others
+_NEAR = 25.0  # dB of PSNR at least: any coding of a picture is nearer, a blend with another seldom
 _FEW = 0.2  # of the pictures, that may be left for the rest to be called protected
 _CANDIDATES, _OTHERS, _EXTRAS = 64, 48, 500  # pictures that are looked at
 _PLACE, _CHANGED = 0.8, 0.1  # share of pictures in which a place is kept, and at most where it is changed
@@ -105,7 +106,7 @@ def _left(subject: Subject, cache: Cache, rng: Randomness) -> list[str]:
     alike = similarity(subject.originals, subject.protected, cache)
     order = np.argsort(-np.nan_to_num(alike.psnr, posinf=1e3))
     closest = order[: max(1, min(_CANDIDATES, int(_FEW * count)))]
-    left = [place for place in closest if _share(subject, int(place)) >= _ALL]
+    left = [place for place in closest if alike.psnr[place] >= _NEAR and _share(subject, int(place)) >= _ALL]
     rest = order[len(closest) :]
     some = rest[rng.child("others").permutation(len(rest))[:_OTHERS]]
     others = np.array([_share(subject, int(place)) for place in some])
