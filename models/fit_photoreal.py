@@ -28,7 +28,8 @@ from veilkit.experts.dlib_faces import DlibDetector
 from veilkit.experts.dlib_identity import DlibIdentity
 from veilkit.experts.names import DATA
 from veilkit.media.reading import Limits, decode
-from veilkit.methods.faces.blending import nearest_similarity, skin_lightness
+from veilkit.methods.faces.blending import hair_on_forehead, nearest_similarity, skin_lightness
+from veilkit.methods.faces.photoreal import PhotorealConfig, Strangers
 from veilkit.rng import Randomness
 from veilkit.synthetic.photoreal.generator import PhotorealFaces
 from veilkit.synthetic.photoreal.network import CHANNELS, EARLY, EarlyImage
@@ -39,6 +40,7 @@ TAUGHT, STEPS, CROP, BATCH = 72, 900, 64, 2  # of the early pictures
 SAMPLES, COMPONENTS, SIDE = 800, 100, 256
 PEOPLE, SHOTS, FOLDS = 600, 4, (8, 9, 10)  # of LFW; the folds' people are left out
 SHAPES, ROWS = 25, 29
+FEATURES = 1600  # faces from which it is learned how styles change features
 STRONG = 100.0
 # Of the first samples: m and f are men and women of about 18 to 45, M and F older ones, c children; ? is unclear.
 LABELS = (
@@ -277,6 +279,41 @@ def fit(sampled: dict[str, Any], real: dict[str, Any]) -> dict[str, Tensor]:
     }  # fmt: skip
 
 
+@torch.no_grad()
+def features(faces: PhotorealFaces, strangers: Strangers) -> dict[str, Any]:
+    """Styles, dlib's features of the small pictures that they draw, and how much hair is above the brows."""
+    found: dict[str, list[Any]] = {"style": [], "features": [], "fringe": []}
+    for style in faces.random_styles(FEATURES, Randomness.from_seed(SEED + 1), SPREAD):
+        drawn = faces.draw(style[None], 128, early=True)[0]
+        points = strangers._points(drawn)
+        chips = CHIP.align(drawn[None], torch.from_numpy(points).float()[None]).clamp(0, 1)
+        hair = hair_on_forehead(np.ascontiguousarray(drawn.permute(1, 2, 0).numpy()), points)
+        for values, value in zip(
+            found.values(), (style, strangers.recogniser.embed(chips)[0], torch.tensor([hair])), strict=True
+        ):
+            values.append(value)
+    return {name: torch.stack(values) for name, values in found.items()}
+
+
+def features_by_style(space: StyleSpace, drawn: dict[str, Any]) -> dict[str, Tensor]:
+    at, taught, made = space.coordinates(drawn["style"]), len(drawn["style"]) * 4 // 5, {}
+    for name in ("features", "fringe"):
+        wanted = drawn[name].float()
+        weights, told = ridge(at, wanted, 0.1)
+        by_style = weights.float().T
+        offset = wanted[:taught].mean(0) - at[:taught].mean(0) @ by_style
+        made |= {f"{name}_by_style": by_style.squeeze(1), name: offset.squeeze()}
+        print(f"{name} by style: R2 {told:.2f}")
+    centre, wanted = space.tensors["centre"], drawn["features"]
+    ours, theirs = (
+        F.normalize(rows[taught:] - centre, dim=1) @ F.normalize(wanted[:300] - centre, dim=1).T
+        for rows in (made["features"] + at @ made["features_by_style"], wanted)
+    )
+    like = torch.corrcoef(torch.stack([ours.flatten(), theirs.flatten()]))[0, 1]
+    print(f"likeness foretold and found: correlation {float(like):.2f}")
+    return made
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, required=True)
@@ -292,7 +329,12 @@ def main() -> None:
         heads[side].load_state_dict({n.partition(".")[2]: v for n, v in state.items() if n.startswith(f"{side}.")})
     sampled = kept(args.work / "samples.pt", lambda: samples(faces, heads))
     tensors = fit(sampled, kept(args.work / "people.pt", real_points))
-    print(f"{args.out}: {StyleSpace({name: t.float() for name, t in tensors.items()}, heads).save(args.out)}")
+    space = faces.__dict__["space"] = StyleSpace({name: t.float() for name, t in tensors.items()}, heads)
+    strangers = Strangers(PhotorealConfig())
+    strangers.__dict__["faces"] = faces
+    drawn = kept(args.work / "features.pt", lambda: features(faces, strangers))
+    space = StyleSpace({**space.tensors, **features_by_style(space, drawn)}, space.early)
+    print(f"{args.out}: {space.save(args.out)}")
 
 
 if __name__ == "__main__":

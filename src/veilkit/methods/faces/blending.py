@@ -21,6 +21,8 @@ Points: TypeAlias = NDArray[np.float64]
 _JAW, _BROWS, _LEFT_EYE, _RIGHT_EYE, _MOUTH = range(17), range(17, 27), range(36, 42), range(42, 48), range(48, 60)
 _PROXY = 96  # pixels a side of the small pictures in which what varies slowly is worked out
 _LEVELS = 5
+_ANGLES, _RADII = 96, 24  # of the ways along which a seam is looked for
+_WORST, _JUMP = 60.0, 4.0  # the most that a place of it counts, and what a step from one radius to the next costs
 _SHARPNESS = (0.0, 0.5, 0.7, 0.9, 1.2, 1.6, 2.1, 2.8, 3.7, 5.0)  # standard deviations of the blurs that are tried
 
 
@@ -28,35 +30,42 @@ _SHARPNESS = (0.0, 0.5, 0.7, 0.9, 1.2, 1.6, 2.1, 2.8, 3.7, 5.0)  # standard devi
 class BlendConfig:
     """How a drawn face is laid into a photograph. Lengths are shares of the distance between the eyes' outer corners.
 
-    brows: how far above the brows the new face begins. margin: how far inside of the jaw's line it ends. soft: width
-    of the seam. tone: share of the way from the drawn face's colours to the photograph's. light: cells, along a side
+    brows: how far above the brows the new face begins. margin: how far inside of the jaw's line it ends. forehead,
+    beyond: how much farther it may go, above the brows and past the jaw, along whatever way the two pictures differ
+    least. reach: what going all that way may cost, in CIELAB's units of difference along the seam. soft: width of the
+    seam. tone: share of the way from the drawn face's colours to the photograph's. light: cells, along a side
     of the face, in which light and shade are taken over from the photograph; 0 takes none over. seam: the most, in
     [0, 1], by which what lies at the seam changes the colours inside.
     """
 
     brows: float = 0.25
     margin: float = 0.02
-    soft: float = 0.12
+    forehead: float = 1.2
+    beyond: float = 0.25
+    reach: float = 30.0
+    soft: float = 0.08
     tone: float = 1.0
     light: int = 3
     seam: float = 0.12
 
     def __post_init__(self) -> None:
-        for name, most in (("brows", 1.0), ("margin", 0.3), ("soft", 0.5), ("tone", 1.0), ("seam", 1.0)):
+        most_of = {"brows": 1.0, "margin": 0.3, "forehead": 1.5, "beyond": 0.3, "soft": 0.5, "tone": 1.0, "seam": 1.0}
+        for name, most in most_of.items():
             check_range(name, getattr(self, name), 0.0, most)
+        check_range("reach", self.reach, 0.0, 200.0)
         check_range("light", self.light, 0, 16)
 
 
-def outline(points: Points, config: BlendConfig) -> Points:
-    """The convex polygon around a face that is replaced: jaw, and somewhat above the brows."""
-    eyes = _between(points)
+def outline(points: Points, above: float, inside: float) -> Points:
+    """The convex polygon around a face: so far above the brows, and so far inside of the jaw's line."""
+    eyes = eye_distance(points)
     up = points[list(_LEFT_EYE) + list(_RIGHT_EYE)].mean(0) - points[8]
     up = up / max(1e-6, float(np.hypot(*up)))
     jaw, middle = points[list(_JAW)], points[27:36].mean(0)
     inwards = middle - jaw
     inwards = inwards / np.maximum(1e-6, np.linalg.norm(inwards, axis=1, keepdims=True))
-    jaw = jaw + config.margin * eyes * inwards
-    return np.concatenate([jaw, points[list(_BROWS)] + config.brows * eyes * up])
+    jaw = jaw + inside * eyes * inwards
+    return np.concatenate([jaw, points[list(_BROWS)] + above * eyes * up])
 
 
 def blended(
@@ -72,7 +81,8 @@ def blended(
     The drawn face is turned, scaled and shifted by the similarity that takes its landmarks nearest to the photo's,
     and nothing more: its own features stay its own. What lies outside of the outline keeps its values to the bit.
     """
-    rows, columns = _around(photo, outline(points, config), config.soft * _between(points))
+    widest = outline(points, max(config.brows, config.forehead), min(config.margin, -config.beyond))
+    rows, columns = _around(photo, widest, config.soft * eye_distance(points))
     part = photo[rows, columns]
     if min(part.shape[:2]) < 4:
         return photo
@@ -80,13 +90,16 @@ def blended(
     matrix = nearest_similarity(face_points, points)
     made = _laid(face, matrix, part.shape[:2])
     made_points = face_points @ matrix[:, :2].T + matrix[:, 2]
-    mask = _mask(points, made_points, part.shape[:2], config)
-    if float(mask.max()) < 0.5:
+    core = _core(points, made_points, part.shape[:2], config)
+    if not core.any():
         return photo
-    skin = _skin(made_points, points, mask)
+    skin = _skin(made_points, points, core)
     made = _toned(made, part, skin, config.tone)
     if config.light:
         made = _lit(made, part, skin, config.light)
+    mask = _soft(_seam(core, points, made, part, config), config.soft * eye_distance(points))
+    if float(mask.max()) < 0.5:
+        return photo
     made = made + _membrane(part - made, mask, config.seam)
     made = _as_sharp(made, part, skin, grain)
     result = photo.copy()
@@ -112,7 +125,7 @@ def skin_lightness(picture: Picture, points: Points) -> float:
     lightness = cv2.cvtColor(np.clip(picture, 0, 1), cv2.COLOR_RGB2LAB)[..., 0]
     cheeks = [(points[1:4] + points[31]) / 2, (points[13:16] + points[35]) / 2]
     places = np.round(np.concatenate([points[27:31], *cheeks])).astype(int)
-    near = max(1, round(0.03 * _between(points)))
+    near = max(1, round(0.03 * eye_distance(points)))
     height, width = lightness.shape
     values = [
         lightness[max(0, y - near) : y + near + 1, max(0, x - near) : x + near + 1].ravel()
@@ -125,7 +138,7 @@ def skin_lightness(picture: Picture, points: Points) -> float:
 def hair_on_forehead(picture: Picture, points: Points) -> float:
     """Share of places a little above the brows that are much darker or lighter than the face's skin."""
     up = points[list(_LEFT_EYE) + list(_RIGHT_EYE)].mean(0) - points[8]
-    up = up / max(1e-6, float(np.hypot(*up))) * _between(points)
+    up = up / max(1e-6, float(np.hypot(*up))) * eye_distance(points)
     places = np.concatenate([points[list(_BROWS)] + share * up for share in (0.12, 0.2)])
     lightness = cv2.cvtColor(np.clip(cv2.GaussianBlur(picture, (0, 0), 1.0), 0, 1), cv2.COLOR_RGB2LAB)[..., 0]
     rows = np.clip(np.round(places).astype(int), 0, (picture.shape[1] - 1, picture.shape[0] - 1))
@@ -133,7 +146,8 @@ def hair_on_forehead(picture: Picture, points: Points) -> float:
     return float((apart > 18).mean())
 
 
-def _between(points: Points) -> float:
+def eye_distance(points: Points) -> float:
+    """Between the eyes' outer corners."""
     return float(np.hypot(*(points[45] - points[36])))
 
 
@@ -162,27 +176,82 @@ def _filled(polygon: Points, shape: tuple[int, ...]) -> NDArray[np.uint8]:
     return filled
 
 
-def _mask(points: Points, made_points: Points, shape: tuple[int, ...], config: BlendConfig) -> Picture:
-    """(H, W) in [0, 1]: the photo's outline, less what the drawn face does not cover, soft inwards from its edge."""
-    solid = _filled(outline(points, config), shape) & _filled(outline(made_points, config), shape)
-    solid |= _filled(points[17:], shape)  # eyes, nose and mouth go in any case
+def _core(points: Points, made_points: Points, shape: tuple[int, ...], config: BlendConfig) -> NDArray[np.uint8]:
+    """(H, W): 1 in the photo's outline, less what the drawn face does not cover."""
+    inner = [_filled(outline(at, config.brows, config.margin), shape) for at in (points, made_points)]
+    return np.asarray(inner[0] & inner[1] | _filled(points[17:], shape))  # eyes, nose and mouth go in any case
+
+
+def _seam(
+    core: NDArray[np.uint8], points: Points, made: Picture, photo: Picture, config: BlendConfig
+) -> NDArray[np.uint8]:
+    """(H, W): `core`, grown to a closed line along which the two pictures differ little, as far out as that allows.
+
+    The line is the cheapest way around the nose, in polar coordinates, by dynamic programming.
+    """
+    most = max(config.brows, config.forehead), min(config.margin, -config.beyond)
+    outer = _filled(outline(points, *most), core.shape) | core
+    x, y = points[29]
+    angles = np.linspace(0, 2 * np.pi, _ANGLES, endpoint=False)
+    far = np.arange(1, 2 * max(core.shape))[None]
+    rows = (y + np.sin(angles)[:, None] * far).round().astype(int)
+    columns = (x + np.cos(angles)[:, None] * far).round().astype(int)
+    there = (rows >= 0) & (rows < core.shape[0]) & (columns >= 0) & (columns < core.shape[1])
+    rows, columns = rows.clip(0, core.shape[0] - 1), columns.clip(0, core.shape[1] - 1)
+    least, last = (((area[rows, columns] > 0) & there).sum(1) for area in (core, outer))
+    steps = np.linspace(0, 1, _RADII)
+    radii = least[:, None] + np.maximum(0, last - least)[:, None] * steps
+    blur = max(0.5, 0.03 * eye_distance(points))
+    one, other = (
+        cv2.cvtColor(cv2.GaussianBlur(np.clip(image, 0, 1), (0, 0), blur), cv2.COLOR_RGB2LAB)
+        for image in (made, photo)
+    )
+    apart = np.minimum(np.sqrt(((one - other) ** 2).sum(2)), _WORST)
+    at_y = (y + np.sin(angles)[:, None] * radii).round().astype(int).clip(0, core.shape[0] - 1)
+    at_x = (x + np.cos(angles)[:, None] * radii).round().astype(int).clip(0, core.shape[1] - 1)
+    chosen = _cheapest(apart[at_y, at_x] + config.reach * (1 - steps))
+    radius = radii[np.arange(_ANGLES), chosen]
+    line = np.stack([x + np.cos(angles) * radius, y + np.sin(angles) * radius], 1)
+    grown = np.zeros_like(core)
+    cv2.fillPoly(grown, [np.round(line * 16).astype(np.int32).reshape(-1, 1, 2)], 1, shift=4)
+    return np.asarray(grown | core)
+
+
+def _cheapest(costs: Points) -> NDArray[np.int64]:
+    """(A, R) of a place at each angle and radius -> (A,) the closed way of least cost that jumps little."""
+    jump = _JUMP * abs(np.arange(costs.shape[1])[:, None] - np.arange(costs.shape[1])[None])
+    turns = np.concatenate([costs, costs])  # the second time around, the start is where the first one ended
+    total, came = turns[0], []
+    for row in turns[1:]:
+        ways = total[None] + jump
+        came.append(ways.argmin(1))
+        total = row + ways.min(1)
+    way = [int(total.argmin())]
+    for back in reversed(came):
+        way.append(int(back[way[-1]]))
+    half = len(costs) // 2
+    return np.roll(np.array(way[::-1])[half : half + len(costs)], half)
+
+
+def _soft(solid: NDArray[np.uint8], wide: float) -> Picture:
+    """(H, W) in [0, 1]: soft inwards from the edge."""
     framed = cv2.copyMakeBorder(solid, 1, 1, 1, 1, cv2.BORDER_CONSTANT, value=1)  # a face cut by the picture's edge
     inside = cv2.distanceTransform(framed, cv2.DIST_L2, 5)[1:-1, 1:-1]
-    ramp = np.clip(inside / max(1.0, config.soft * _between(points)), 0, 1)
+    ramp = np.clip(inside / max(1.0, wide), 0, 1)
     return np.asarray(ramp * ramp * (3 - 2 * ramp) * solid, np.float32)
 
 
-def _skin(made_points: Points, points: Points, mask: Picture) -> Picture:
-    """Where, in all likelihood, both show skin: inside of the mask, without eyes, brows and mouth."""
-    skin = (mask > 0.5).astype(np.uint8)
+def _skin(made_points: Points, points: Points, core: NDArray[np.uint8]) -> Picture:
+    """Where, in all likelihood, both show skin: inside of the outline, without eyes, brows and mouth."""
+    skin = core.copy()
     for shown in (points, made_points):
-        wider = max(1, round(0.06 * _between(shown)))
+        wider = max(1, round(0.06 * eye_distance(shown)))
         features = np.zeros_like(skin)
         for part in (_LEFT_EYE, _RIGHT_EYE, _MOUTH, range(17, 22), range(22, 27)):
             features |= _filled(shown[list(part)], skin.shape)
         grown = cv2.dilate(features, np.ones((2 * wider + 1, 2 * wider + 1), np.uint8))
         skin[grown > 0] = 0
-    return np.asarray(skin if skin.sum() > 16 else mask > 0.25, np.float32)
+    return np.asarray(skin if skin.sum() > 16 else core, np.float32)
 
 
 def _toned(made: Picture, photo: Picture, skin: Picture, share: float) -> Picture:

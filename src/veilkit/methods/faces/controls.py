@@ -66,7 +66,7 @@ class FaceReplaceConfig(FaceSettings):
 
 
 # Whoever comes first, with pose and expression of the face that was there: nobody compares them.
-FIRST_STRANGER = PhotorealConfig(candidates=1, keep=("none",))
+FIRST_STRANGER = PhotorealConfig(candidates=0, keep=("none",))
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from veilkit.methods.faces.blending import (
     nearest_similarity,
     skin_lightness,
 )
+from veilkit.methods.faces.expression import expressed
 from veilkit.methods.faces.method import FoundFace
 from veilkit.rng import Randomness
 from veilkit.synthetic.photoreal.generator import SIDE, PhotorealFaces
@@ -31,13 +32,14 @@ from veilkit.synthetic.photoreal.space import TRAITS
 
 _FRAME = 256  # pixels a side in which landmarks are looked for
 _VIEW = 192  # pixels a side in which candidates are compared
-_POOL = 64  # random faces of which those of the wanted traits are taken
+_POOL, _ALIKE = 640, 24  # random faces, and how many of them that come nearest to the wanted traits are compared
 _GLASSES = 0.08  # of the trait, from which on a drawn face may wear them: half of the faces without have more
+_FRINGE = 0.15  # of what is above the brows, foretold, from which on it is hair
 _LEAST_POOL = 6
 # What weighs beside likeness: a trait off by 1, landmarks off by the frame's side, hair where skin should be.
 _TRAIT, _ODD, _HAIR = 0.15, 5.0, 0.3
 _EARLY_ENOUGH = 224  # pixels of the photograph that the whole drawing would take, up to which an early one will do
-_AROUND = 0.04  # of the drawing, around the landmarks
+_AROUND = 0.08  # of the drawing, around the landmarks
 _WORST = 0.12  # mean distance of landmarks from the mean face's, in shares of the frame, of what is no face
 
 
@@ -47,16 +49,17 @@ class PhotorealConfig:
 
     components: how many combinations of landmarks follow the photograph: how wide and open mouth and eyes are, then
     what varies most within a person (pose, expression); the rest belongs to the new face. rounds: how often the drawn
-    landmarks are looked at and corrected. candidates: faces that are tried; the one is taken whose likeness to the
-    original, as a recogniser has it, is nearest to `likeness`; 1 takes the first, unseen. spread: how far faces are
-    from the average one, in (0, 1]. keep: traits that the new face shares with the original, of age and sex, as far
-    as a face recogniser's features tell them, or `none`; others are drawn at random.
+    landmarks are looked at and corrected. likeness: of the new face to the original, as a recogniser has it (cosine
+    of centred features), that is aimed at; it is foretold from the style. candidates: of those that come nearest, how
+    many are laid in and looked at; 1 takes the nearest, 0 the first that comes, whatever the original. spread: how
+    far faces are from the average one, in (0, 1]. keep: traits that the new face shares with the original, of age and
+    sex, as far as a face recogniser's features tell them, or `none`; others are drawn at random.
     """
 
     components: int = 14
-    rounds: int = 1
-    candidates: int = 8
-    likeness: float = 0.0
+    rounds: int = 0
+    candidates: int = 1
+    likeness: float = -0.15
     spread: float = 0.7
     keep: tuple[str, ...] = ("age", "sex")
     blend: BlendConfig = field(default_factory=BlendConfig)
@@ -64,7 +67,7 @@ class PhotorealConfig:
     def __post_init__(self) -> None:
         check_range("components", self.components, 0, 29)
         check_range("rounds", self.rounds, 0, 5)
-        check_range("candidates", self.candidates, 1, 64)
+        check_range("candidates", self.candidates, 0, 64)
         check_range("likeness", self.likeness, -1.0, 1.0)
         check_range("spread", self.spread, 0.05, 1.0)
         if (unknown := sorted(set(self.keep) - {"age", "sex"})) and self.keep != ("none",):
@@ -152,7 +155,7 @@ class Strangers:
             style = self._posed(self._pool(person)[:1], shape)
         else:
             style = self._chosen(picture, seen, node)
-        face, face_points = self._drawn(style, points)
+        face, face_points = expressed(*self._drawn(style, points), points.double().numpy())
         grain = node.child("grain").numpy()
         made = blended(_hwc(picture), points.double().numpy(), face, face_points, config.blend, grain)
         return torch.from_numpy(made).permute(2, 0, 1).contiguous()
@@ -165,12 +168,14 @@ class Strangers:
     def _chosen(self, picture: Tensor, seen: _Seen, node: Randomness) -> Tensor:
         """(1, 512): of the candidates the one whose likeness is nearest to the wanted one."""
         config = self.config
-        if config.candidates == 1 and not config.kept:
+        if config.candidates == 0:
             return self._posed(self._pool(node)[:1], seen.shape)
         view, points = self._view(picture, seen.points)
         own = self._features(view, points)
         tone = skin_lightness(_hwc(view), points)
-        styles = self._posed(self._pool(node, own, tone)[: config.candidates], seen.shape)
+        pool = self._moved(self._pool(node, own, tone)[:_ALIKE], seen.shape)
+        far = (self._likeness(own, self.faces.space.features(pool)) - config.likeness).abs()
+        styles = self._corrected(pool[torch.sort(far, stable=True).indices[: config.candidates]], seen.shape)
         if len(styles) == 1:
             return styles
         away = []
@@ -183,24 +188,27 @@ class Strangers:
             # What is no face at all is like nobody, and would be chosen.
             odd = float((self._shape(drawn) - seen.shape).norm(dim=1).mean())
             hair = hair_on_forehead(_hwc(drawn), self._points(drawn))
-            likeness = abs(self._likeness(own, features) - config.likeness)
+            likeness = float(abs(self._likeness(own, features[None]) - config.likeness))
             away.append(likeness + _TRAIT * traits + _ODD * odd + _HAIR * hair)
         return styles[[int(np.argmin(away))]]
 
-    def _likeness(self, one: Tensor, other: Tensor) -> float:
+    def _likeness(self, one: Tensor, others: Tensor) -> Tensor:
+        """(N,) of features (128,) and others (N, 128)."""
         centre = self.faces.space.tensors["centre"]
-        return float(F.cosine_similarity(one - centre, other - centre, dim=0))
+        return F.cosine_similarity((one - centre)[None], others - centre)
 
     def _pool(self, node: Randomness, features: Tensor | None = None, tone: float | None = None) -> Tensor:
-        """Random styles without glasses; those that share kept traits and the tone of the skin come first."""
+        """Random styles without glasses or fringe; those that share kept traits and the skin's tone come first."""
+        space = self.faces.space
         styles = self.faces.random_styles(_POOL, node.child("styles"), self.config.spread)
-        traits = self.faces.space.traits(styles)
-        plain = traits[:, TRAITS.index("glasses")] < _GLASSES
+        traits, fringe = space.traits(styles), space.fringe(styles)
+        plain = (traits[:, TRAITS.index("glasses")] < _GLASSES) & (fringe < _FRINGE)
         if int(plain.sum()) >= _LEAST_POOL:
             styles, traits = styles[plain], traits[plain]
         apart = torch.zeros(len(styles))
         if features is not None:
-            apart += self._traits_apart(traits, features).round()
+            told = space.told(space.features(styles))  # as the original's are told; neither is sure
+            apart += self._traits_apart((traits + told) / 2, features)
         if tone is not None:  # a pale face darkened, or a dark one paled, looks like neither
             apart += ((traits[:, TRAITS.index("tone")] - (tone - 65) / 20).abs() / 0.5).floor()
         return styles[torch.sort(apart, stable=True).indices]
@@ -215,13 +223,19 @@ class Strangers:
 
     def _posed(self, styles: Tensor, shape: Tensor) -> Tensor:
         """Styles (N, 512) near the given ones, with pose and expression of a shape (68, 2) in the frame."""
-        config, space = self.config, self.faces.space
-        if not config.components:
-            return styles
-        styles = space.moved(styles, shape - space.shapes(styles), config.components)
-        for _ in range(config.rounds):
-            found = torch.stack([self._shape(drawn) for drawn in self.faces.draw(styles, 128, early=True)])
-            styles = space.moved(styles, shape - found, config.components, ridge=0.15)
+        return self._corrected(self._moved(styles, shape), shape)
+
+    def _moved(self, styles: Tensor, shape: Tensor) -> Tensor:
+        """Those, as far as styles foretell landmarks."""
+        space = self.faces.space
+        return space.moved(styles, shape - space.shapes(styles), self.config.components)
+
+    def _corrected(self, styles: Tensor, shape: Tensor) -> Tensor:
+        """Those, after looks at what they draw."""
+        config = self.config
+        for _ in range(config.rounds if config.components else 0):
+            found = torch.stack([self._shape(self.faces.draw(s[None], 128, early=True)[0]) for s in styles])
+            styles = self.faces.space.moved(styles, shape - found, config.components, ridge=0.15)
         return styles
 
     def _shape(self, drawn: Tensor) -> Tensor:
@@ -244,6 +258,7 @@ class Strangers:
             return _hwc(drawn), self._points(drawn)
         told = self.faces.space.shapes(style)[0]
         (left, top), (right, bottom) = (told.amin(0) - _AROUND).tolist(), (told.amax(0) + _AROUND).tolist()
+        top -= float((told[45] - told[36]).norm()) * self.config.blend.forehead
         drawn, corner = self.faces.draw_window(style, (left, top, right, bottom))
         shrink = SIDE // _FRAME
         small = F.avg_pool2d(drawn, shrink)

@@ -29,11 +29,12 @@ def haar_doubled(bands: Tensor) -> Tensor:
     number, channels, height, width = bands.shape
     channels //= 4
     low, high = bands[:, :channels], bands[:, channels:].reshape(number, channels, 3, height, width)
-    rows, columns, both = high.unbind(2)
-    top_left, top_right = low + rows + columns + both, low + rows - columns - both
-    bottom_left, bottom_right = low - rows + columns - both, low - rows - columns + both
-    quarters = torch.stack((top_left, top_right, bottom_left, bottom_right), 2) * 0.5
-    return F.pixel_shuffle(quarters.flatten(1, 2), 2)
+    rows, columns, both = (high * 0.5).unbind(2)
+    top, bottom, left, right = 0.5 * low + rows, 0.5 * low - rows, columns + both, columns - both
+    whole = bands.new_empty(number, channels, 2 * height, 2 * width).to(memory_format=torch.channels_last)
+    whole[:, :, ::2, ::2], whole[:, :, ::2, 1::2] = top + left, top - left
+    whole[:, :, 1::2, ::2], whole[:, :, 1::2, 1::2] = bottom + right, bottom - right
+    return whole
 
 
 class StyleMapping(nn.Module):
@@ -67,12 +68,16 @@ class StyledConv(nn.Module):
 
     def forward(self, maps: Tensor, style: Tensor, corner: tuple[int, int] = (0, 0)) -> Tensor:
         """maps: (N, inputs, side, side), or a window of that whose first row and column are `corner`."""
-        maps = maps * self.scale(style)[:, :, None, None]
-        if self.separable:
-            maps = self.depthwise(maps)
+        scale = self.scale(style)[:, :, None, None]
+        if self.separable and len(maps) == 1:  # the same, without a pass over the map
+            maps = F.conv2d(maps, self.depthwise.weight * scale[0, :, None], padding=1, groups=maps.shape[1])
+        else:
+            maps = maps * scale
+            maps = self.depthwise(maps) if self.separable else maps
         (top, left), (height, width) = corner, maps.shape[2:]
         noise = self.get_buffer("noise")[:, :, top : top + height, left : left + width]
-        return F.leaky_relu(self.pointwise(maps) + noise + self.bias, _SLOPE)
+        maps = F.conv2d(maps, self.pointwise.weight, self.bias.flatten(), padding=self.pointwise.padding)
+        return F.leaky_relu_(maps.add_(noise), _SLOPE)
 
 
 class Block(nn.Module):

@@ -24,7 +24,8 @@ _FARTHEST = 1.25  # of a style's coordinates, root mean square; those of random 
 _FIRM = 3.0  # how much a trait that moves weighs beside landmarks
 _FILE = "space.safetensors"
 _PARTS = ("mean", "basis", "shape", "shape_by_style", "rows", "within", "box", "centre", "traits", "trait_bias",
-          "told", "told_bias")  # fmt: skip
+          "told", "told_bias", "features_by_style", "features",
+          "fringe_by_style", "fringe")  # fmt: skip
 TRAITS = ("sex", "age", "glasses", "tone")
 """Read off a style, roughly: how male (-1 to 1), how old (children -1, up to 45 years 0, older 1), glasses (0 to 1),
 and how light the skin is (CIELAB's L less 65, over 20)."""
@@ -38,8 +39,10 @@ class StyleSpace:
     similarity that takes them nearest to `mean_shape`. rows (R, 136): combinations of landmarks, of standard
     deviation 1 in people: how wide and how open the mouth is and how open the eyes are, then in the order of how much
     more they vary within a person (pose, expression) than from person to person; within (R,): that share. box (4,):
-    where a face detector sees the face. centre (128,): mean features of dlib's identity network. traits (4, 512),
-    told (4, 128): `TRAITS` by style, and by those features.
+    where a face detector sees the face. centre (128,): mean features of dlib's identity network. features (128,),
+    features_by_style (K, 128): those features of the mean style's face, and what a unit of a component adds. traits
+    (4, 512), told (4, 128): `TRAITS` by style, and by those features. fringe, fringe_by_style (K,): the share of hair
+    above the brows.
     """
 
     tensors: Mapping[str, Tensor]
@@ -122,6 +125,14 @@ class StyleSpace:
     def told(self, features: Tensor) -> Tensor:
         """(N, 4): `TRAITS`, as far as they can be told from dlib's features (N, 128) of a face."""
         return features @ self.tensors["told"].T + self.tensors["told_bias"]
+
+    def features(self, styles: Tensor) -> Tensor:
+        """dlib's features that the faces of styles (N, 512) are expected to have, (N, 128)."""
+        return self.tensors["features"] + self.coordinates(styles) @ self.tensors["features_by_style"]
+
+    def fringe(self, styles: Tensor) -> Tensor:
+        """(N,): the share of hair that is expected a little above the brows, of styles (N, 512)."""
+        return self.tensors["fringe"] + self.coordinates(styles) @ self.tensors["fringe_by_style"]
 
     @property
     def components_of_style(self) -> int:
