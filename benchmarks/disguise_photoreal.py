@@ -52,12 +52,13 @@ FRONTIER: dict[str, dict[str, object]] = {
     "default": {},
     "face alone": FACE_ALONE,
     "face alone, anybody": {**FACE_ALONE, "face.candidates": 0},
-    **{f"reach {n}": {"face.blend.reach": n} for n in (12, 60)},
+    **{f"reach {n}": {"face.blend.reach": n} for n in (12, 30)},
     **{f"likeness {n}": {"face.likeness": n} for n in (0, -0.3)},
     **{f"components {n}": {"face.components": n} for n in (0, 29)},
+    "forehead 1.5": {"face.blend.forehead": 1.5},
     "candidates 4": {"face.candidates": 4},
     "rounds 1": {"face.rounds": 1},
-    "light 0": {"face.blend.light": 0},
+    "light 3": {"face.blend.light": 3},
     "nothing kept": {"face.keep": "none"},
 }
 

@@ -52,7 +52,8 @@ def test_what_lies_outside_of_the_outline_keeps_its_values_to_the_bit() -> None:
     made = laid(photo, face, BlendConfig(), (20, 20))
     changed = (made != photo).any(2)
     rows, columns = np.nonzero(changed)
-    polygon = outline(landmarks(100) + 20, BlendConfig())
+    config = BlendConfig()
+    polygon = outline(landmarks(100) + 20, config.forehead, -config.beyond)
     assert changed.sum() > 1000
     assert rows.min() >= polygon[:, 1].min() - 1
     assert rows.max() <= polygon[:, 1].max() + 1
@@ -106,3 +107,16 @@ def test_the_similarity_is_found_again() -> None:
 def test_settings_beyond_their_range_are_refused(settings: dict[str, float]) -> None:
     with pytest.raises(ConfigError, match="must be between"):
         BlendConfig(**settings)  # type: ignore[arg-type]
+
+
+def test_the_seam_keeps_away_from_where_the_two_pictures_differ() -> None:
+    photo, face = noisy(140, (0.7, 0.5, 0.4), 0), noisy(200, (0.7, 0.5, 0.4), 1)
+    face[:36] = (0.1, 0.9, 0.1)  # a hat, high above the brows
+    plain, config = laid(photo, face, BlendConfig(reach=0), (20, 20)), BlendConfig(light=0, seam=0)
+    made = laid(photo, face, config, (20, 20))
+    assert np.abs(made - photo).max() < 0.3  # no green of it
+    assert (made != photo).any(2).sum() > (plain != photo).any(2).sum()
+    all_of_it = laid(photo, face, BlendConfig(light=0, seam=0, reach=200), (20, 20))
+    assert np.abs(all_of_it - photo).max() > 0.3
+    alone = laid(photo, face, BlendConfig(forehead=0, beyond=0, brows=0.1), (20, 20))
+    assert (alone != photo).any(2).sum() < (plain != photo).any(2).sum() * 1.2

@@ -22,6 +22,7 @@ _JAW, _BROWS, _LEFT_EYE, _RIGHT_EYE, _MOUTH = range(17), range(17, 27), range(36
 _PROXY = 96  # pixels a side of the small pictures in which what varies slowly is worked out
 _LEVELS = 5
 _ANGLES, _RADII = 96, 24  # of the ways along which a seam is looked for
+_PAST = 0.04  # of the distance of the eyes' outer corners, past the drawn jaw
 _WORST, _JUMP = 60.0, 4.0  # the most that a place of it counts, and what a step from one radius to the next costs
 _SHARPNESS = (0.0, 0.5, 0.7, 0.9, 1.2, 1.6, 2.1, 2.8, 3.7, 5.0)  # standard deviations of the blurs that are tried
 
@@ -42,10 +43,10 @@ class BlendConfig:
     margin: float = 0.02
     forehead: float = 1.2
     beyond: float = 0.25
-    reach: float = 30.0
+    reach: float = 60.0
     soft: float = 0.08
     tone: float = 1.0
-    light: int = 3
+    light: int = 0
     seam: float = 0.12
 
     def __post_init__(self) -> None:
@@ -97,7 +98,7 @@ def blended(
     made = _toned(made, part, skin, config.tone)
     if config.light:
         made = _lit(made, part, skin, config.light)
-    mask = _soft(_seam(core, points, made, part, config), config.soft * eye_distance(points))
+    mask = _soft(_seam(core, points, made_points, made, part, config), config.soft * eye_distance(points))
     if float(mask.max()) < 0.5:
         return photo
     made = made + _membrane(part - made, mask, config.seam)
@@ -183,14 +184,21 @@ def _core(points: Points, made_points: Points, shape: tuple[int, ...], config: B
 
 
 def _seam(
-    core: NDArray[np.uint8], points: Points, made: Picture, photo: Picture, config: BlendConfig
+    core: NDArray[np.uint8],
+    points: Points,
+    made_points: Points,
+    made: Picture,
+    photo: Picture,
+    config: BlendConfig,
 ) -> NDArray[np.uint8]:
     """(H, W): `core`, grown to a closed line along which the two pictures differ little, as far out as that allows.
 
     The line is the cheapest way around the nose, in polar coordinates, by dynamic programming.
     """
-    most = max(config.brows, config.forehead), min(config.margin, -config.beyond)
-    outer = _filled(outline(points, *most), core.shape) | core
+    above = max(config.brows, config.forehead)
+    outer = _filled(outline(points, above, min(config.margin, -config.beyond)), core.shape)
+    # Past the drawn jaw there are the clothes and the background of nobody.
+    outer = outer & _filled(outline(made_points, above, -min(config.beyond, _PAST)), core.shape) | core
     x, y = points[29]
     angles = np.linspace(0, 2 * np.pi, _ANGLES, endpoint=False)
     far = np.arange(1, 2 * max(core.shape))[None]
