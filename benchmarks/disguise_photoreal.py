@@ -46,19 +46,19 @@ from veilkit.types import ImageBatch
 
 FOLDS, SEED, CROP = (8, 9, 10), 0, 160
 RATES = (1e-2, 1e-3)
-FACE_ALONE = {"face.blend.forehead": 0.25, "face.blend.beyond": 0.0}
-# Of which one is changed at a time; the rest as the defaults stand.
+FACE_ALONE: dict[str, object] = {"face.blend.forehead": 0.25, "face.blend.beyond": 0.0}
+NEAR: dict[str, object] = {"face.blend.reach": 30, "face.blend.light": 3}
 FRONTIER: dict[str, dict[str, object]] = {
     "default": {},
-    "face alone": FACE_ALONE,
-    "face alone, anybody": {**FACE_ALONE, "face.candidates": 0},
-    **{f"reach {n}": {"face.blend.reach": n} for n in (12, 30)},
-    **{f"likeness {n}": {"face.likeness": n} for n in (0, -0.3)},
-    **{f"components {n}": {"face.components": n} for n in (0, 29)},
-    "forehead 1.5": {"face.blend.forehead": 1.5},
-    "candidates 4": {"face.candidates": 4},
-    "rounds 1": {"face.rounds": 1},
+    "face alone, light 3": {**FACE_ALONE, "face.blend.light": 3},
+    "reach 30, light 3": NEAR,
+    "reach 30, light 3, likeness -0.3": {**NEAR, "face.likeness": -0.3},
+    "reach 30, light 3, forehead 1.5": {**NEAR, "face.blend.forehead": 1.5},
+    "reach 30": {"face.blend.reach": 30},
     "light 3": {"face.blend.light": 3},
+    **{f"components {n}": {"face.components": n} for n in (0, 4, 29)},
+    "likeness 0": {"face.likeness": 0},
+    "candidates 4": {"face.candidates": 4},
     "nothing kept": {"face.keep": "none"},
 }
 

@@ -28,7 +28,7 @@ from veilkit.methods.disguise.photoreal import PhotorealDisguise
 from veilkit.rng import Randomness
 
 COMMAND = "python benchmarks/disguise_photoreal_inversion.py"
-TAUGHT, JUDGES = 400, ("mobilefacenet", "faceplugin")
+TAUGHT, JUDGES = 150, ("mobilefacenet", "faceplugin")
 FORMER = 24.0  # %, of the former model
 
 

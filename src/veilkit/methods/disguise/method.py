@@ -124,9 +124,9 @@ class Disguise(FaceMethod[DisguiseConfig]):
     presets = {"paper": PAPER, "small": SMALL, "photoreal": PhotorealDisguise.default}  # noqa: RUF012
     random = True
     terms = (
-        f"The faces are drawn with weights of the package {PACKAGE} ({TERMS}). They look real, but head, light "
-        "and traits stay: at a false-positive rate of 1 %, recognisers still took 9 to 15 % for their originals. "
-        "With --model, or by facereplace, fewer are found: see docs/methods/photoreal.md."
+        f"The faces are drawn with weights of the package {PACKAGE} ({TERMS}). What is around the face "
+        "stays: at a false-positive rate of 1 %, recognisers still matched 1 to 4 % with other pictures of the "
+        "person. Audit the release; see docs/methods/photoreal.md."
     )
 
     def __init__(
