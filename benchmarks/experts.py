@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import torch
 from claims import ROOT, record
 from veilkit.checkpoint import load_weights
 from veilkit.datasets.market1501 import Market1501, load_market1501
+from veilkit.errors import CheckpointError, MissingExtraError
 from veilkit.experts import Embedder, load_expert
 from veilkit.experts.onnx import OnnxEmbedder
 from veilkit.experts.preprocessing import NORMALISATIONS, Preprocessing
@@ -29,6 +31,7 @@ from veilkit.types import Split
 
 COMMAND = "python benchmarks/experts.py"
 RESULTS = ROOT / "benchmarks" / "results" / "experts.json"
+OTHERS = ("retail-0277", "osnet-0.25")
 PEOPLE = {"identities": 400, "images": 4, "cameras": 2, "seed": 7}  # the second half, 200 people, is the test part
 
 
@@ -106,9 +109,12 @@ def keep(data: str, name: str, found: Found) -> None:
 
 def generated_people() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        generate_people(Path(folder, "people"), workers=2, **PEOPLE)
+        generate_people(Path(folder, "people"), workers=1, **PEOPLE)
         data = load_market1501(Path(folder, "people"))
-        found = {name: measure(load_expert(name), data) for name in ("histogram", "stripes", "people")}
+        found = {name: measure(load_expert(name), data) for name in ("histogram", "stripes", "people", "outfits")}
+        for name in OTHERS:  # in the folder of weights
+            with suppress(CheckpointError, MissingExtraError):
+                found[name] = measure(load_expert(name), data)
     for name, (whole, across) in found.items():
         print(told(f"{name}, other camera alone", across))
         print(told(f"{name}, whole gallery", whole))
@@ -124,10 +130,11 @@ def generated_people() -> None:
         id="people-histogram", claim="Cross-camera Rank-1 of a colour histogram", bar="< 60",
         figure=round(found["histogram"][1].rank1[0], 1), note=beside["histogram"], **about,
     )  # fmt: skip
+    others = "; ".join(f"{name} {each.rank1[0]:.1f} %" for name, (_, each) in found.items() if name != "outfits")
     record(
-        id="people-stripes", claim="Cross-camera Rank-1 of the judge of an audit that names none", bar=">= 85",
-        figure=round(found["stripes"][1].rank1[0], 1),
-        note=f"{beside['stripes']}; it knows colours from head to foot, and nothing is learned", **about,
+        id="people-judge", claim="Cross-camera Rank-1 of the judge of an audit that names none", bar=">= 85",
+        figure=round(found["outfits"][1].rank1[0], 1),
+        note=f"outfits, {beside['outfits']}; others on the same people: {others}", **about,
     )  # fmt: skip
     record(
         id="people-expert", claim="Cross-camera Rank-1 of the packaged expert", bar="> 85",
@@ -143,7 +150,7 @@ def cuhk03() -> None:
         return
     data = load_market1501(Path(root, "cuhk03-np"))
     weights = Path(os.environ.get("VEILKIT_WEIGHTS", Path(root).parent / "weights"))
-    experts: dict[str, Embedder] = {name: load_expert(name) for name in ("histogram", "stripes", "people")}
+    experts: dict[str, Embedder] = {name: load_expert(name) for name in ("histogram", "stripes", "outfits", "people")}
     model = ROOT / "models" / "cuhk03_mobilenetv2.safetensors"
     if not model.is_file():
         print(f"skipped: {model.name} is not in models/; docs/training.md says how to train one")

@@ -6,26 +6,36 @@ import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from veilkit.attacks import ATTACKS, Attack, AttackTarget, Budget, Masks
 from veilkit.attacks.averaging import Averaging
 from veilkit.attacks.features.decoding import DecodingConfig, MatchingConfig
-from veilkit.attacks.features.inversion import FeatureDecoding, FeatureMatching, FeatureReconstruction
+from veilkit.attacks.features.inversion import (
+    FeatureDecoding,
+    FeatureMatching,
+    FeatureReconstruction,
+    PublicDecoding,
+)
+from veilkit.attacks.learned.cloning import CloningConfig, ExpertCloning
 from veilkit.attacks.learned.embedding_inversion import EmbeddingInversion, IdentityInversion, InversionConfig
 from veilkit.attacks.learned.learning import Learning
 from veilkit.attacks.learned.recovery import Recovery, RecoveryConfig, RecoveryWithFeatures
 from veilkit.attacks.learned.retrained import Retrained
 from veilkit.attacks.learned.silhouette import Silhouette, SilhouetteConfig
+from veilkit.attacks.people_split import Division
 from veilkit.attacks.pictures import HeldPictures, Pictures
 from veilkit.attacks.search import plan_search
 from veilkit.experts import Embedder
 from veilkit.experts.base import ExpertInfo
+from veilkit.networks.reid import ReidNetwork
 from veilkit.rng import Randomness
+from veilkit.training.fitting import seeded
 
 PEOPLE, SHOTS = 24, 2
 SIZE = (16, 12)
@@ -35,12 +45,33 @@ HASTY = Learning(rate=3e-2, watched=0.2)
 BRIEF = Budget(updates=60, pictures=200, batch=8)
 SMALL = RecoveryConfig(8, 2, QUICK)
 
+
+class Glance(nn.Module):
+    """In place of a Re-ID network: colours of a few cells, weighed as training finds best."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weigh = seeded(lambda: nn.Linear(36, 24), Randomness.from_seed(8))
+
+    def embed(self, images: torch.Tensor) -> torch.Tensor:
+        return cast(torch.Tensor, self.weigh(F.adaptive_avg_pool2d(images, (4, 3)).flatten(1) - 0.5))
+
+
+class TinyCloning(ExpertCloning):
+    """Starts from networks for pictures of 16 x 12 pixels."""
+
+    def starts(self, target: AttackTarget, division: Division) -> dict[str, ReidNetwork]:
+        return {"glance": cast(ReidNetwork, Glance())}
+
+
 TINY: dict[str, Callable[[], Attack]] = {
     "recovery": lambda: Recovery(SMALL),
     "recovery_features": lambda: RecoveryWithFeatures(SMALL),
     "embedding_inversion": lambda: EmbeddingInversion(InversionConfig((64,), 1000, Learning(3e-3, 0.2))),
     "identity_inversion": lambda: IdentityInversion(InversionConfig((64,), 1000, Learning(3e-3, 0.2))),
     "feature_decoder": lambda: FeatureDecoding(DecodingConfig(8, 2, HASTY)),
+    "public_decoder": lambda: PublicDecoding(DecodingConfig(8, 2, HASTY, edges=0.5, identity=0.05)),
+    "cloning": lambda: TinyCloning(CloningConfig(company=1, learning=Learning(3e-3, 0.2))),
     "feature_reconstruction": lambda: FeatureReconstruction(DecodingConfig(8, 2, HASTY)),
     "feature_matching": lambda: FeatureMatching(MatchingConfig(steps=40, rate=0.05)),
     "averaging": lambda: Averaging((1, 4)),
@@ -141,7 +172,7 @@ def learned_target_of(attack: str, **changes: object) -> AttackTarget:
         changes = {"recogniser": COLOURS, "budget": Budget(updates=400, pictures=200, batch=8), **changes}
     if attack == "identity_inversion":
         changes = {"identity": COLOURS, "budget": Budget(updates=400, pictures=200, batch=8), **changes}
-    if attack == "feature_decoder":  # few features are soon decoded, as well as they can be
+    if attack in ("feature_decoder", "public_decoder"):  # few features are soon decoded, as well as they can be
         changes = {"authorised": COLOURS, "budget": BRIEF, **changes}
     if attack == "feature_reconstruction":  # features without any protection
         features = COLOURS.embed(drawn()[0]).numpy()

@@ -72,8 +72,12 @@ def test_mirror_images_are_asked_for_and_shown(model: Path) -> None:
 
 
 def test_built_in_experts_are_listed_and_shown() -> None:
-    names = [line.split()[0] for line in run("list").splitlines()]
-    assert names == ["people", "histogram", "stripes", "dlib", "retail-0277", "osnet-0.25"]
+    kinds = [line.split()[:2] for line in run("list").splitlines()]
+    names = [name for name, kind in kinds if kind == "embedder"]
+    assert ["yunet", "detector"] in kinds
+    assert ["gaze", "predictor"] in kinds
+    assert ["mobilefacenet", "identity"] in kinds
+    assert names == ["people", "outfits", "histogram", "stripes", "dlib", "retail-0277", "osnet-0.25"]
     shown = run("show", "histogram")
     assert "any size" in shown
     assert "it only judges" in shown

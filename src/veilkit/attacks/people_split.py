@@ -77,6 +77,13 @@ def victims_of(target: AttackTarget) -> AttackTarget:
     return _parts(target)[0]
 
 
+def unsearchable(victims: AttackTarget) -> tuple[Reason, ...]:
+    """Why none of the victims can be searched for, or nothing."""
+    if victims.search is not None and victims.search.candidates()[0].any():
+        return ()
+    return (Reason(ReasonCode.NO_IDENTITIES, "none of the people who are attacked can be found again"),)
+
+
 def some_people(people: Indices, most: int, rng: Randomness) -> Indices:
     """Positions of all pictures of people drawn at random, until there are `most` or nobody is left; sorted."""
     codes, inverse, counts = np.unique(people, return_inverse=True, return_counts=True)

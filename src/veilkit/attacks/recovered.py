@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -51,7 +51,7 @@ class Recovered:
     """Scores, rank-1 first; details of the evidence; and the reasons why the scores are invalid."""
 
     scores: tuple[Score, ...]
-    details: dict[str, object]
+    details: dict[str, Any]
     invalid: tuple[Reason, ...]
 
 
@@ -78,7 +78,7 @@ def score_recovered(victims: AttackTarget, answers: Tensor, mean: Tensor) -> Rec
         notes += [f"as released {shown[metric].mean():.3g}"] if shown else []
         notes += [_BROKEN] if metric in (_BATCH_PSNR, _BATCH_SSIM) else []
         scores.append(mean_score(metric, values, victims.people, rng=victims.rng, note="; ".join(notes)))
-    details: dict[str, object] = {
+    details: dict[str, Any] = {
         "chance": chance,
         "as released": before | {metric: float(values.mean()) for metric, values in shown.items()},
         "mean image": {metric: float(values.mean()) for metric, values in baseline.items()},

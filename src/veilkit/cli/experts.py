@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from veilkit.experts.base import ExpertInfo
+    from collections.abc import Callable
+
+    from veilkit.experts.base import Expert, ExpertInfo
 
 app = typer.Typer(help="List, show, add and remove experts: models that judge or supervise.", no_args_is_help=True)
 
@@ -50,18 +52,31 @@ Known = Annotated[str, typer.Argument(metavar="NAME", help="An expert of `veilki
 
 @app.command("list")
 def list_experts() -> None:
-    """List the experts: name, kind, length of features, input, licence, and whose it is."""
+    """List the experts: name, kind, length of features, input, licence, and whose it is.
+
+    Those of faces (identity, detector, predictor) follow. What is not at hand says how to get it.
+    """
+    from functools import partial
+
     from veilkit.errors import CheckpointError, MissingExtraError
+    from veilkit.experts.faces import DETECTORS, FACE_EMBEDDERS, PREDICTORS
     from veilkit.experts.names import expert_names
     from veilkit.experts.registry import describe_expert
 
-    for name in expert_names():
+    rows = [(name, "embedder", partial(describe_expert, name)) for name in expert_names()]
+    for kind, table in (("identity", FACE_EMBEDDERS), ("detector", DETECTORS), ("predictor", PREDICTORS)):
+        rows += [(name, kind, partial(_described, load)) for name, load in table.items()]
+    for name, kind, described in rows:
         try:
-            info = describe_expert(name)
+            info = described()
         except (CheckpointError, MissingExtraError) as error:
-            typer.echo(f"{name:<20} not usable: {error}")
+            typer.echo(f"{name:<20} {kind:<9} not usable: {error}")
             continue
-        typer.echo(f"{name:<20} {info.kind:<9} {info.dim:>5} {_input(info):>9}  {info.origin:<8}  {info.licence}")
+        typer.echo(f"{name:<20} {kind:<9} {info.dim or '':>5} {_input(info):>9}  {info.origin:<8}  {info.licence}")
+
+
+def _described(load: Callable[[], Expert]) -> ExpertInfo:
+    return load().info
 
 
 @app.command()

@@ -13,6 +13,7 @@ from veilkit.errors import ConfigError
 from veilkit.experts.base import Embedder, ExpertInfo, check_images, refuse_gradient
 from veilkit.experts.dlib_identity import DlibIdentity
 from veilkit.experts.names import BUILT_IN_NAMES, packaged_weights
+from veilkit.experts.outfits import OutfitsEmbedder
 from veilkit.experts.people import RetailPerson, load_osnet
 from veilkit.experts.torch_embedder import TorchEmbedder
 from veilkit.lookup import Lookup
@@ -150,7 +151,15 @@ BUILT_IN: Lookup[BuiltIn] = Lookup(
     list(
         zip(
             BUILT_IN_NAMES,
-            (load_people, load_histogram, load_stripes, load_dlib, RetailPerson.load, load_osnet),
+            (
+                load_people,
+                OutfitsEmbedder.load,
+                load_histogram,
+                load_stripes,
+                load_dlib,
+                RetailPerson.load,
+                load_osnet,
+            ),
             strict=True,
         )
     ),

@@ -15,7 +15,9 @@ from veilkit.errors import CheckpointError, UnknownNameError
 from veilkit.lookup import unknown_name
 
 SUFFIXES = (".onnx", ".safetensors")
-BUILT_IN_NAMES = ("people", "histogram", "stripes", "dlib", "retail-0277", "osnet-0.25")
+BUILT_IN_NAMES = ("people", "outfits", "histogram", "stripes", "dlib", "retail-0277", "osnet-0.25")
+PEOPLE_EXPERTS = ("retail-0277", "osnet-0.25", "people", "outfits")  # that were learned; the strongest first
+FACE_EXPERTS = ("mobilefacenet@arcface", "dlib@dlib")
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 VIEW_SIGN = "@"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -75,11 +75,17 @@ class FeatureDecoder(nn.Module):
 
 @dataclass(frozen=True, slots=True)
 class DecodingConfig:
-    """The decoder's size and how it learns; its loss is L1."""
+    """The decoder's size and how it learns; its loss is L1.
+
+    edges, identity: weights of two more terms of the loss: L1 of differences of neighbouring values, and one minus
+    the cosine of the features that the expert sees in the answer to those that it was made from.
+    """
 
     width: int = 32
     levels: int = 4
     learning: Learning = field(default_factory=Learning)
+    edges: float = 0.0
+    identity: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,10 +112,12 @@ def train_decoder(
     *,
     work: Path | None = None,
     name: str = "feature_decoder",
+    embed: Embed | None = None,
 ) -> Decoder:
     """Fit a decoder to features (N, D) of public pictures, uint8 (N, 3, H, W), of people (N,).
 
     The features are whatever the adversary will see of its victims: of protected pictures, of originals, noised.
+    embed: the expert, through which gradients pass; without it there is no term of identity.
     """
     if features.ndim != 2 or len(features) != len(pictures) or not len(features):
         raise DataError(f"expected a feature vector per picture, but got {features.shape} for {len(pictures)}")
@@ -121,9 +129,18 @@ def train_decoder(
 
     def loss(at: NDArray[np.int64]) -> Tensor:
         answer: Tensor = network(values[at])
-        return (answer - pictures[at].float() / 255).abs().mean()
+        difference = answer - pictures[at].float() / 255
+        total = difference.abs().mean()
+        if config.edges:
+            total = total + config.edges * total_variation(difference).mean()
+        if config.identity and embed is not None:
+            agree = F.cosine_similarity(scale.centred(embed(answer)), values[at], dim=1)
+            total = total + config.identity * (1 - agree).mean()
+        return total
 
-    facts = {"data": digest(features, pictures), "network": asdict(shape)}
+    facts: dict[str, Any] = {"data": digest(features, pictures), "network": asdict(shape)}
+    if config.edges or config.identity:
+        facts["terms"] = [config.edges, config.identity if embed is not None else 0.0]
     fitted = learn(network, loss, people, config.learning, budget, name=name, facts=facts, work=work)
     return Decoder(network, scale, fitted)
 

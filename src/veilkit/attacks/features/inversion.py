@@ -12,8 +12,10 @@ from veilkit.attacks.features.decoding import DecodingConfig, MatchingConfig, ma
 from veilkit.attacks.headline import Cost, undoing_headline
 from veilkit.attacks.learned.learning import unfinished
 from veilkit.attacks.people_split import Division, divide, pixels, some_people, victims_of
-from veilkit.attacks.pictures import Features
-from veilkit.attacks.recovered import mean_of, own_bound, score_recovered
+from veilkit.attacks.pictures import Features, HeldPictures
+from veilkit.attacks.quick.choices import BLIND, PAIRED, own_original_scores
+from veilkit.attacks.quick.descriptors import layout
+from veilkit.attacks.recovered import Recovered, mean_of, own_bound, score_recovered
 from veilkit.attacks.target import given
 from veilkit.training.fitting import Fitted
 from veilkit.types import Evidence, Level, Reason, ReasonCode
@@ -59,13 +61,17 @@ class FeatureInversion(Attack):
         victims = self.reached(target, division.victims)
         division = replace(division, victims=victims)
         inverted = self.invert(target, division, public, mean)
-        found = score_recovered(victims, inverted.answers, mean)
+        found = self.score(victims, inverted.answers, mean)
         details = {**division.details, **found.details, **inverted.details}
         details |= {} if target.authorised is None else {"expert": target.authorised.name}
         invalid = found.invalid
         if inverted.fitted is not None:
             invalid = (*unfinished(inverted.fitted, found.scores[0].value, own_bound(victims)), *invalid)
         return Evidence(self.name, self.level, found.scores, invalid=invalid, details=details)
+
+    def score(self, victims: AttackTarget, answers: Tensor, mean: Tensor) -> Recovered:
+        """What is recognised in the answers, and how near they come to the originals."""
+        return score_recovered(victims, answers, mean)
 
     def reached(self, target: AttackTarget, victims: AttackTarget) -> AttackTarget:
         """Those of the victims whom the budget reaches: all of them, unless a subclass says otherwise."""
@@ -94,7 +100,11 @@ class _Decoding(FeatureInversion):
         """Train on the public people's features, decode the victims'."""
         known, asked = self.features(target, division)
         people, budget = division.public.people, given(target.budget)
-        decoder = train_decoder(known, public, people, budget, self.config, work=target.work, name=self.name)
+        expert = target.authorised
+        embed = expert.embed if expert is not None and expert.differentiable else None
+        decoder = train_decoder(
+            known, public, people, budget, self.config, work=target.work, name=self.name, embed=embed
+        )
         return Inverted(decoder.decode(asked), decoder.fitted, {"updates": len(decoder.fitted.losses)})
 
 
@@ -117,6 +127,44 @@ class FeatureDecoding(_Decoding):
         sides, expert = (division.public, division.victims), given(target.authorised)
         known, asked = (given(side.protected).features(expert) for side in sides)
         return known, asked
+
+
+class PublicDecoding(_Decoding):
+    """Trains a decoder of full size on (feature, original) of public originals, and gives it the release's features.
+
+    A protection that keeps the expert's features makes f(protected) about f(original): no protected pair is needed.
+    The loss adds edges, and that the expert sees the same features in the answer. "paired choice": by where colours
+    are, an answer is nearer to its own original than to a stranger's.
+    """
+
+    name = "public_decoder"
+    summary = "a decoder of full size from the authorised expert's features to pictures, learned on public originals"
+    headline = undoing_headline(
+        "Pictures decoded, from public originals",
+        "who holds the authorised recogniser and has seen no protected picture before",
+        "decodes its features",
+    )
+    cost = Cost.RECOGNISER
+
+    def __init__(self, config: DecodingConfig | None = None) -> None:
+        super().__init__(config or DecodingConfig(width=64, edges=0.5, identity=0.05))
+
+    def features(self, target: AttackTarget, division: Division) -> tuple[Features, Features]:
+        """Those that the authorised expert sees in public originals, and in the victims' protected pictures."""
+        expert = given(target.authorised)
+        return division.public.originals.features(expert), given(division.victims.protected).features(expert)
+
+    def score(self, victims: AttackTarget, answers: Tensor, mean: Tensor) -> Recovered:
+        """As the others, with paired choices first: many of them tell what few first places do not."""
+        found = super().score(victims, answers, mean)
+        sides = (layout(each) for each in (HeldPictures(answers), given(victims.originals)))
+        (paired, _), chance = own_original_scores(victims, *(side - side.mean(axis=0) for side in sides))
+        details = {**found.details, "chance": {**found.details["chance"], PAIRED: chance[PAIRED]}}
+        return Recovered((paired, *found.scores), details, () if (paired.low or 0.0) > BLIND else found.invalid)
+
+    def clean_bound(self, target: AttackTarget) -> float | None:
+        """Surely more than blind guessing: nobody knows how much of a picture features keep."""
+        return None
 
 
 class FeatureReconstruction(_Decoding):

@@ -74,7 +74,11 @@ class Scale:
 
     def standardised(self, features: Features) -> Tensor:
         """(N, D) about zero and of unit spread."""
-        return torch.from_numpy(((features - self.mean) / self.spread).astype(np.float32))
+        return self.centred(torch.from_numpy(np.asarray(features, dtype=np.float32)))
+
+    def centred(self, features: Tensor) -> Tensor:
+        """The same of features through which gradients pass."""
+        return (features - torch.from_numpy(np.asarray(self.mean, dtype=np.float32))) / self.spread
 
 
 def learn(

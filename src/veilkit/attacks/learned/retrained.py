@@ -17,7 +17,7 @@ from torch import Tensor
 from veilkit.attacks.base import FROM_SCRATCH, Attack, AttackTarget, Need
 from veilkit.attacks.headline import Cost, Headline
 from veilkit.attacks.learned.learning import digest, state_file
-from veilkit.attacks.people_split import FEWEST, divide, pixels, victims_of
+from veilkit.attacks.people_split import FEWEST, divide, pixels, unsearchable, victims_of
 from veilkit.attacks.person_search import found_among, rank_one_on_originals
 from veilkit.attacks.target import Budget, given
 from veilkit.checkpoint import load_checkpoint
@@ -105,9 +105,8 @@ class Retrained(Attack):
             text = f"{len(seen_twice)} public people have two pictures; at least {FEWEST} are needed"
             return self.not_applicable(Reason(ReasonCode.TOO_FEW_PEOPLE, text))
         victims = division.victims
-        if victims.search is None or not victims.search.candidates()[0].any():
-            text = "none of the people who are attacked can be found again"
-            return self.not_applicable(Reason(ReasonCode.NO_IDENTITIES, text))
+        if missing := unsearchable(victims):
+            return self.not_applicable(*missing)
         public = division.public.only(np.flatnonzero(np.isin(division.public.people, seen_twice)))
         images, people = [pixels(public.protected, division.size)], [public.people]
         if self.config.raw:
@@ -115,7 +114,7 @@ class Retrained(Attack):
         config = _started(self.config, target.start)
         recogniser = self._train(images, people, config, given(target.budget), target.work)
         protected, raw = (given(each).features(recogniser) for each in (victims.protected, victims.originals))
-        chance = victims.search.chance()
+        chance = given(victims.search).chance()
         scores = list(found_among(victims, protected, protected, chance))
         scores += [replace(each, metric=f"raw to protected {each.metric}") for each in
                    found_among(victims, raw, protected, chance, "raw queries")]  # fmt: skip

@@ -28,17 +28,20 @@ def own_original_scores(
 
     "paired choice": the own original is nearer than a stranger's. "rank-1": it is the nearest of all.
     """
-    count = len(truth)
-    each = np.arange(count)
-    people = target.clusters
+    each, people = np.arange(len(truth)), target.clusters
+    choices = own_choices(found, truth, people)
+    chance = {PAIRED: BLIND, "rank-1": 1 / len(truth)}
+    first = retrieval_scores(retrieval(found, truth, each, each), people, rng=target.rng, chance=chance)[0]
+    return (_paired(target, choices, people), first), chance
+
+
+def own_choices(found: Features, truth: Features, people: NDArray[np.int64]) -> NDArray[np.float64]:
+    """(N,) how often the own true vector is nearer to what was found (N, D) than that of somebody else's picture."""
     likeness = unit(found) @ unit(truth).T
     own = np.diagonal(likeness)[:, None]
     strangers = people[:, None] != people[None, :]
     better = ((own > likeness) + BLIND * (own == likeness)) * strangers
-    choices = better.sum(axis=1) / np.maximum(strangers.sum(axis=1), 1)
-    chance = {PAIRED: BLIND, "rank-1": 1 / count}
-    first = retrieval_scores(retrieval(found, truth, each, each), people, rng=target.rng, chance=chance)[0]
-    return (_paired(target, choices, people), first), chance
+    return np.asarray(better.sum(axis=1) / np.maximum(strangers.sum(axis=1), 1), dtype=np.float64)
 
 
 def same_person_score(target: AttackTarget, query: Features, gallery: Features) -> Score:

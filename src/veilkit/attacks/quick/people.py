@@ -11,7 +11,7 @@ from sklearn.covariance import ledoit_wolf
 
 from veilkit.attacks.base import Attack, AttackTarget, Need
 from veilkit.attacks.headline import Headline
-from veilkit.attacks.people_split import FEWEST, divide
+from veilkit.attacks.people_split import FEWEST, divide, unsearchable
 from veilkit.attacks.person_search import found_among
 from veilkit.attacks.pictures import Features
 from veilkit.attacks.quick.choices import BLIND, PAIRED, same_person_score
@@ -50,13 +50,12 @@ class Discriminant(Attack):
         if (counts >= 2).sum() < FEWEST:
             text = f"{(counts >= 2).sum()} public people have two pictures; at least {FEWEST} are needed"
             return self.not_applicable(Reason(ReasonCode.TOO_FEW_PEOPLE, text))
-        if victims.search is None or not victims.search.candidates()[0].any():
-            text = "none of the people who are attacked can be found again"
-            return self.not_applicable(Reason(ReasonCode.NO_IDENTITIES, text))
+        if missing := unsearchable(victims):
+            return self.not_applicable(*missing)
         taught = standardised(worn(public.protected, recogniser))[twice]
         asked = standardised(worn(given(victims.protected), recogniser))
         asked = _whitened(taught, public.people[twice], asked)
-        chance = {PAIRED: BLIND, **victims.search.chance()}
+        chance = {PAIRED: BLIND, **given(victims.search).chance()}
         scores = (same_person_score(victims, asked, asked), *found_among(victims, asked, asked, chance))
         details = {**division.details, "chance": chance, "recogniser": recogniser.name}
         return Evidence(self.name, self.level, scores, details=details)

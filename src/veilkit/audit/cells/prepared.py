@@ -229,6 +229,7 @@ class Prepared:
             facts["config"] = asdict(config)
         if Need.BUDGET in attack.needs:
             facts["budget"] = None if plan.budget is None else asdict(plan.budget)
+        if {Need.BUDGET, Need.AUTHORISED} & attack.needs:
             facts["expert"] = self.expert.info.fingerprint
         facts |= attack.weights_facts(plan.start)
         if Need.DECODER in attack.needs:

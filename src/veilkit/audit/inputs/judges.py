@@ -14,16 +14,17 @@ from veilkit.audit.result import Recogniser
 from veilkit.errors import CheckpointError, MissingExtraError
 from veilkit.experts import Embedder, load_expert
 from veilkit.experts.faces import load_viewed, names_view
+from veilkit.experts.names import FACE_EXPERTS, PEOPLE_EXPERTS
 from veilkit.pipeline.manifest import known_manifest
 from veilkit.pipeline.synthesis import is_synthetic
 
-BUILT_IN = ("people", "stripes", "histogram")  # in the order of preference
-STRONGEST = ("retail-0277", "osnet-0.25", *BUILT_IN)
-FACES = ("mobilefacenet@arcface", "dlib@dlib")
+BUILT_IN = ("people", "outfits", "stripes", "histogram")  # in the order of preference
+STRONGEST = (*PEOPLE_EXPERTS, "stripes", "histogram")
+FACES = FACE_EXPERTS
 
 
 def choose_expert(wanted: str | Path | Embedder | None, seen: Seen = "pictures") -> tuple[Embedder, tuple[str, ...]]:
-    """The authorised expert; "people" unless told otherwise, and "stripes" where its weights are not installed.
+    """The authorised expert; "people" unless told otherwise, and "outfits" where its weights are not installed.
 
     For faces it is the last face network at hand, as the first one judges.
     """
