@@ -21,7 +21,9 @@ def test_light_changes_little_and_clothes_much() -> None:
     assert found.shape == (len(images), MEASURED)
     assert found.isfinite().all()
     assert (found - darker).norm() < 0.3 * (found - others).norm()
-    assert measured(torch.zeros(1, 3, 40, 20)).isfinite().all()
+    extreme = torch.tensor([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]).repeat_interleave(20, 0).T[None, :, :, None]
+    for image in (torch.zeros(1, 3, 40, 20), extreme.expand(1, 3, 40, 20), torch.rand(1, 3, 40, 20).round()):
+        assert measured(image).isfinite().all()
 
 
 def test_cells_are_mean_colours_after_the_pictures_own_light() -> None:

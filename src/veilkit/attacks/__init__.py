@@ -35,6 +35,8 @@ ATTACKS: LazyLookup[type[Attack]] = LazyLookup(
         ("stolen_decoder", "veilkit.attacks.stolen_decoder:StolenDecoder"),
         ("attribute_path", "veilkit.attacks.person_search:AttributePath"),
         ("colour_layout", "veilkit.attacks.quick.originals:ColourLayout"),
+        ("pooled_linkage", "veilkit.attacks.quick.pooled:PooledLinkage"),
+        ("clothes", "veilkit.attacks.quick.clothes:Clothes"),
         ("linear_recovery", "veilkit.attacks.quick.originals:LinearRecovery"),
         ("family_transfer", "veilkit.attacks.family_transfer:FamilyTransfer"),
         ("discriminant", "veilkit.attacks.quick.people:Discriminant"),

@@ -29,6 +29,7 @@ _SIDES = slice(12, 52)  # columns in which a standing person is
 _CELL, _ROWS, _BANDS, _EDGE_ROWS = 8, 16, 8, 12
 _LEVELS = (0.1, 0.3, 0.5, 0.7, 0.9)  # of quantiles
 _HUES, _HUE_WIDTH = torch.linspace(-1, 1, 7), 0.25
+_HUE_END = 1.5  # a stronger hue is as strong as this one, lest it be near none
 
 
 def measured(images: Tensor) -> Tensor:
@@ -72,7 +73,7 @@ def _hues(images: Tensor) -> list[Tensor]:
     red, green, blue = torch.split(torch.log(images + _DARK), 1, dim=1)
     found = []
     for hue in (red - green, blue - green):
-        hue = hue - hue.mean(dim=(2, 3), keepdim=True)
+        hue = (hue - hue.mean(dim=(2, 3), keepdim=True)).clamp(-_HUE_END, _HUE_END)
         near = torch.exp(-(((hue[..., _SIDES] - _HUES[:, None, None]) / _HUE_WIDTH) ** 2))
         share = near / near.sum(1, keepdim=True)
         found.append(F.adaptive_avg_pool2d(share, (_BANDS, 1)).flatten(1).sqrt())

@@ -17,7 +17,7 @@ from veilkit.attacks.quick.descriptors import Description, layout, seen, standar
 from veilkit.attacks.target import Budget, given
 from veilkit.types import Evidence, Level, Reason, ReasonCode
 
-_STRENGTHS = np.logspace(0, 5, 11)
+STRENGTHS = np.logspace(0, 5, 11)
 _BUDGET = Budget()  # of pictures alone: nothing is trained in steps
 
 
@@ -65,7 +65,7 @@ class RidgeAttack(Attack):
         recogniser, originals = given(target.recogniser), division.public.originals
         description = Description.learn(originals, recogniser)
         taught, asked = (standardised(each) for each in self.lessons(target, division))
-        answers = RidgeCV(_STRENGTHS).fit(taught, description.of(originals, recogniser)).predict(asked)
+        answers = RidgeCV(STRENGTHS).fit(taught, description.of(originals, recogniser)).predict(asked)
         truth = description.of(given(division.victims.originals), recogniser)
         scores, chance = own_original_scores(division.victims, np.asarray(answers, dtype=np.float32), truth)
         details = {**division.details, "chance": chance, "recogniser": recogniser.name}
