@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from claims import ROOT, record
+from claims import ROOT, put, record
 from studies.shared.attacks import described
 from veilkit.attacks import ATTACKS, Attack, AttackTarget, Budget, Pairs, run_gated
 from veilkit.attacks.family_transfer import FamilyTransfer, TransferConfig
@@ -42,7 +42,6 @@ WORK = ROOT / "runs" / "attackers"
 MODELS = ROOT / "models"
 EXPERT = MODELS / "cuhk03_mobilenetv2.safetensors"
 PAGE = ROOT / "docs" / "audit-attacks.md"
-MARKS = ("<!-- attackers -->", "<!-- /attackers -->")
 UPDATES = 96
 VICTIMS, PUBLIC, SHOTS, SEED = 30, 40, 4, 0
 COMMAND = "VEILKIT_DATA=... VEILKIT_WEIGHTS=... python benchmarks/attackers.py"
@@ -164,13 +163,13 @@ def target(case: Case, source: Path, release: Path) -> AttackTarget:
     )  # fmt: skip
 
 
-def cell(case: Case, name: str, source: Path) -> dict[str, Any] | None:
+def cell(case: Case, name: str, source: Path, so_far: bool) -> dict[str, Any] | None:
     """What an attack found, computed once; with the seconds of processor time that it took, gates and all."""
     file = WORK / "cells" / f"{case.method}.{name}.json"
     if file.is_file():
         found: dict[str, Any] = json.loads(file.read_text())
         return found
-    if AIMS[name].make(case) is None:
+    if so_far or AIMS[name].make(case) is None:
         return None
     attacked, begun = target(case, source, WORK / case.method), time.process_time()
     evidence = run_gated(lambda: given(AIMS[name].make(case)), attacked)
@@ -194,7 +193,7 @@ def told(found: dict[str, Any]) -> str:
 
 
 def publish(cells: dict[str, dict[str, dict[str, Any]]]) -> None:
-    """The table attacker x method, and a row for each method."""
+    """The table attacker x method, and a row for each method. What was not computed is named."""
     methods = [name for name in CASES if name in cells]
     lines = ["| attacker | level | " + " | ".join(CASES[name].label for name in methods) + " |"]
     lines.append("|---" * (2 + len(methods)) + "|")
@@ -204,27 +203,29 @@ def publish(cells: dict[str, dict[str, dict[str, Any]]]) -> None:
             level = next(iter(found.values()))["level"]
             row = [told(found[method]) if method in found else "" for method in methods]
             lines.append(f"| {aim.label} | {level} | {' | '.join(row)} |")
-    page = PAGE.read_text()
-    head, tail = page.split(MARKS[0])[0], page.split(MARKS[1])[1]
-    PAGE.write_text(head + MARKS[0] + "\n" + "\n".join(lines) + "\n" + MARKS[1] + tail)
+    put(PAGE, "attackers", "\n".join(lines))
     about = {
         "data": "CUHK03-NP, detected, test part", "seed": SEED, "command": COMMAND,
         "scale": f"{VICTIMS} people attacked, {PUBLIC} others teach, {SHOTS} pictures each; {UPDATES} updates",
     }  # fmt: skip
     for method in methods:
+        left = [aim.label for name, aim in AIMS.items() if name not in cells[method] and aim.make(CASES[method])]
         invalid = [AIMS[name].label for name, each in cells[method].items() if each["applicable"] and each["invalid"]]
         spent = sum(each["seconds"] for each in cells[method].values()) / 60
         told_of = "; ".join(f"{AIMS[name].label} {told(each)}" for name, each in cells[method].items())
         record(id=f"attackers-{method}", claim=f"{CASES[method].label}: attackers whose gates failed",
                figure=len(invalid), bar="== 0", unit=f"of {len(cells[method])}",
-               note=f"paired choice / Rank-1 in %, core minutes with gates: {told_of}; {spent:.1f} min in all",
+               note=f"paired choice / Rank-1 in %, core minutes with gates: {told_of}; {spent:.1f} min in all"
+                    + (f"; not measured: {', '.join(left)}" if left else ""),
                **about)  # fmt: skip
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="*", default=[], help="METHOD or METHOD/ATTACK; publishes nothing")
-    wanted = parser.parse_args().only
+    parser.add_argument("--so-far", action="store_true", help="compute nothing, and publish what there is")
+    given_words = parser.parse_args()
+    wanted, so_far = given_words.only, given_words.so_far
     torch.set_num_threads(1)
     source = originals(Path(os.environ[DATA]))
     cells: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
@@ -232,10 +233,11 @@ def main() -> None:
         names = [name for name in AIMS if not wanted or method in wanted or f"{method}/{name}" in wanted]
         if not names:
             continue
-        protect(source, WORK / method, case.method, settings=dict(case.settings), model=case.model, seed=SEED,
-                names="kept")  # fmt: skip
+        if not so_far:
+            protect(source, WORK / method, case.method, settings=dict(case.settings), model=case.model, seed=SEED,
+                    names="kept")  # fmt: skip
         for name in names:
-            if (found := cell(case, name, source)) is not None:
+            if (found := cell(case, name, source, so_far)) is not None:
                 cells[method][name] = found
     if not wanted:
         publish(cells)

@@ -2,9 +2,9 @@
 
     python models/fit_outfits.py --work runs/outfits [--out FILE]
 
-Draws 1,000 generated people of eight pictures by twenty cameras, measures the pictures, their mirror images, and these
-in other light, and keeps the discriminant directions. 200 other people by two other cameras, on whom settings were
-chosen, are found again at the end. About nine minutes of one core, eight of them for drawing.
+Draws 1,000 generated people of eight pictures by twenty cameras, measures the pictures, their mirror images, and
+these in other light, and keeps the discriminant directions. 200 other people by two other cameras, on whom
+settings were chosen, are found again at the end. About nine minutes of one core, eight of them for drawing.
 """
 
 from __future__ import annotations
