@@ -29,7 +29,7 @@ from veilkit.attacks import ATTACKS, Attack, AttackTarget, Budget, Pairs, run_ga
 from veilkit.attacks.family_transfer import FamilyTransfer, TransferConfig
 from veilkit.attacks.learned.cloning import CloningConfig, ExpertCloning
 from veilkit.attacks.pictures import HeldPictures, SomePictures
-from veilkit.attacks.quick.choices import PAIRED
+from veilkit.attacks.quick.choices import BLIND, PAIRED
 from veilkit.attacks.search import plan_search
 from veilkit.attacks.target import given
 from veilkit.experts import load_expert
@@ -42,7 +42,7 @@ WORK = ROOT / "runs" / "attackers"
 MODELS = ROOT / "models"
 EXPERT = MODELS / "cuhk03_mobilenetv2.safetensors"
 PAGE = ROOT / "docs" / "audit-attacks.md"
-UPDATES = 96
+UPDATES = 192
 VICTIMS, PUBLIC, SHOTS, SEED = 30, 40, 4, 0
 COMMAND = "VEILKIT_DATA=... VEILKIT_WEIGHTS=... python benchmarks/attackers.py"
 
@@ -121,8 +121,8 @@ OTHER = MODELS / "cuhk03_efficientnet.safetensors"
 AIMS = {
     "colour_layout": Aim("colour layout", plain("colour_layout")),
     "linear_recovery": Aim("ridge regression", plain("linear_recovery")),
-    "transfer-child": Aim("family transfer: fine-tuned from the expert", transfer(CHILD)),
-    "transfer-relative": Aim("family transfer: from the same public weights", transfer(RELATIVE)),
+    "transfer-child": Aim("family transfer: MobileNetV2, fine-tuned from PixelFade's expert", transfer(CHILD)),
+    "transfer-relative": Aim("family transfer: MobileNetV2, from the same public weights", transfer(RELATIVE)),
     "transfer-other": Aim("family transfer: EfficientNet-lite0", transfer(OTHER)),
     "pooled_linkage": Aim("pictures of a track pooled", plain("pooled_linkage")),
     "clothes": Aim("colours of clothes", plain("clothes")),
@@ -189,7 +189,8 @@ def told(found: dict[str, Any]) -> str:
         if metric in found["scores"]:
             value, low, high = (100 * each for each in found["scores"][metric])
             words.append(f"{value:.1f} [{low:.1f}, {high:.1f}]")
-    return " / ".join(words) + (" INVALID" if found["invalid"] else "") + f", {found['seconds'] / 60:.1f} min"
+    weak = " INVALID" if found["scores"][PAIRED][1] <= BLIND else ", too brief: at least so much"
+    return " / ".join(words) + (weak if found["invalid"] else "") + f", {found['seconds'] / 60:.1f} min"
 
 
 def publish(cells: dict[str, dict[str, dict[str, Any]]]) -> None:
