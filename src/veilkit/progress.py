@@ -1,15 +1,26 @@
-"""Progress of long work: a bar with rate and remaining time on a terminal, a plain line now and then elsewhere."""
+"""Progress of long work: a bar with rate and remaining time on a terminal, a plain line now and then elsewhere.
+
+Whoever starts a command may also read it from the file that VEILKIT_PROGRESS names: one JSON object, replaced at most
+three times a second, with what is done, `done` and `total` steps, and the seconds that are `left`, or null.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Self, TextIO, TypeAlias
 
 from rich import progress as bars
 from rich.console import Console
+
+_FILE = os.environ.pop("VEILKIT_PROGRESS", None)  # not for the processes that a command starts itself
+_SECONDS = 0.3
 
 Say: TypeAlias = Callable[[str], None]
 """Is told in a few words how far one long piece of work has come."""
@@ -49,6 +60,8 @@ class Progress:
     def __enter__(self) -> Self:
         self._started = self._reported_at = self._clock()
         self._reported = -1
+        self._noted_at = 0.0
+        self._note_file()
         if self._stream.isatty():
             self._bar = bars.Progress(
                 bars.TextColumn("{task.description}"),
@@ -70,6 +83,8 @@ class Progress:
             self._bar.stop()
         elif self._reported != self._done:
             self._report()
+        self._noted_at = 0.0
+        self._note_file()
 
     def advance(self, steps: int = 1, note: str = "", *, kept: int = 0) -> None:
         """`steps` more are done; `note` (a loss, a count of refusals) stays until the next one.
@@ -79,6 +94,7 @@ class Progress:
         self._done += steps
         self._before += kept
         self._note = note or self._note
+        self._note_file()
         if self._bar is not None:
             self._bar.update(self._task, completed=self._done, note=self._note, rate=self._rate_text())
         elif self._clock() - self._reported_at >= self._every:
@@ -98,6 +114,19 @@ class Progress:
     def _rate(self) -> float:
         elapsed = self._clock() - self._started
         return (self._done - self._before) / elapsed if elapsed > 0 else 0.0
+
+    def _note_file(self) -> None:
+        """Replace the file that somebody reads, who may be gone."""
+        now = time.monotonic()
+        if _FILE is None or now - self._noted_at < _SECONDS:
+            return
+        self._noted_at, rate = now, self._rate()
+        left = None if rate <= 0 else round((self._total - self._done) / rate, 1)
+        state = {"what": self._what, "done": self._done, "total": self._total, "left": left, "note": self._note}
+        with suppress(OSError):
+            draft = Path(f"{_FILE}.part")
+            draft.write_text(json.dumps(state))
+            draft.replace(_FILE)
 
     def _rate_text(self) -> str:
         rate = self._rate()

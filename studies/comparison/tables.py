@@ -129,7 +129,7 @@ PURPOSES: tuple[tuple[str, str, str], ...] = (  # what for, the method as the pa
     ("Comparison; `jigsaw` undoes it", "[`patches`](docs/methods/controls.md)", "patches"),
     ("Comparison; `averaging` undoes it", "[`noise`](docs/methods/controls.md)", "noise"),
 )  # fmt: skip
-_NEARLY = 0.9  # of the way from chance that the best attack gets: the weakest attacker who gets so far is named
+NEARLY = 0.9  # of the way from chance that the best attack gets: the weakest attacker who gets so far is named
 _ATTACKERS = {
     Level.L0: "strangers",
     Level.L1: "who runs it",
@@ -163,20 +163,21 @@ def _kept(row: Mapping[str, Any], name: str) -> str:
 def _given_away(row: Mapping[str, Any]) -> str:
     """What the weakest attacker finds who gets nearly as far as the best, and † if attacks failed their gates."""
     found = [(Level(level), each["found"]) for level, each in row["levels"].items() if each["found"] is not None]
-    most = max((_beyond_chance(each) for _, each in found), default=None)
+    most = max((beyond_chance(each) for _, each in found), default=None)
     if most is None:
         said = "unknown"
     elif most <= 0:
         said = "nothing beyond chance"
     else:
-        level, worst = next(pair for pair in found if _beyond_chance(pair[1]) >= _NEARLY * most)
+        level, worst = next(pair for pair in found if beyond_chance(pair[1]) >= NEARLY * most)
         least = "at least " if worst.get("at least") else ""
         metric = "AUC " if worst["metric"] == "AUC" else ""
         said = f"{least}{metric}{_percent(worst['value'])}: {_ATTACKERS[level]}"
     return f"{said} †" if any(each["invalid"] for each in row["levels"].values()) else said
 
 
-def _beyond_chance(found: Mapping[str, Any]) -> float:
+def beyond_chance(found: Mapping[str, Any]) -> float:
+    """How far an attack got from chance to certainty."""
     return over_chance(found["value"][0], found["chance"] or 0.0)
 
 

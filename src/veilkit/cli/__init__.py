@@ -26,6 +26,7 @@ COMMANDS: LazyLookup[Any] = LazyLookup(
         ("ledger", "veilkit.cli.ledger:app"),
         ("audit", "veilkit.cli.audit:audit"),
         ("compare", "veilkit.cli.audit:compare"),
+        ("serve", "veilkit.cli.serve:serve"),
         ("fit", "veilkit.cli.train:fit"),
         ("attacks", "veilkit.cli.listing:attacks_app"),
         ("generate", "veilkit.cli.generate:app"),

@@ -87,17 +87,33 @@ class Row:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A ledger that knows a release: its file, the facts of the run, and a row for each picture."""
+
+    file: Path
+    about: Mapping[str, str]
+    rows: list[Row]
+
+
 def ledger_rows(private: Path, pictures: Mapping[str, str]) -> list[Row] | None:
     """What the ledger of just this release says of its pictures, which is only read; None where there is no such."""
+    known = known_release(private, pictures)
+    return None if known is None else known.rows
+
+
+def known_release(private: Path, pictures: Mapping[str, str]) -> Known | None:
+    """The ledger of just this release, which is only read; None where there is no such."""
     for file, how in product(sorted(private.glob("*.ledger")), ("mode=ro", "immutable=1")):  # a folder on a DVD
         try:
             with closing(sqlite3.connect(f"{file.resolve().as_uri()}?{how}", uri=True)) as ledger:
                 rows = list(_rows(ledger, pictures))
                 ((count,),) = ledger.execute("SELECT COUNT(*) FROM pictures WHERE state = 'done'")
+                about = dict(ledger.execute("SELECT name, value FROM about"))
         except (sqlite3.Error, OSError, ValueError):  # damaged, or no ledger: it may be another that is wanted
             continue
         if len(rows) == len(pictures) == count:  # a list that was shortened is none of this ledger's release
-            return rows
+            return Known(file, about, rows)
     return None
 
 

@@ -61,7 +61,7 @@ class ReviewPicture:
 
 def write_review(file: Path, pictures: Sequence[ReviewPicture], *, method: str, release: str, summary: str) -> Path:
     """Write the page, readable by its owner alone. release: by which a browser tells its decisions from another's."""
-    ordered = _first(list(pictures))
+    ordered = most_doubtful(list(pictures))
     data = {"release": release, "pictures": [_plain(picture, file.parent) for picture in ordered]}
     style, script = (_part(f"review.{kind}") for kind in ("css", "js"))
     text = (
@@ -95,10 +95,10 @@ def review_run(file: Path, ledger: Ledger, places: Places, shown: Path, method: 
             faces += len(picture.faces)
             chosen.append(picture)
         if len(chosen) > 2 * _MOST:
-            chosen = _first(chosen)
+            chosen = most_doubtful(chosen)
     return write_review(
         file,
-        _first(chosen),
+        most_doubtful(chosen),
         method=method,
         release=ledger.file.stem,
         summary=f"{counted(ledger.count('done'), 'picture', 'pictures')}, {counted(faces, 'box', 'boxes')}. "
@@ -133,7 +133,8 @@ def reviewed(entry: Entry, originals: Path, release: Path, shown: Path) -> Revie
     )
 
 
-def _first(pictures: list[ReviewPicture]) -> list[ReviewPicture]:
+def most_doubtful(pictures: list[ReviewPicture]) -> list[ReviewPicture]:
+    """The pictures in the order in which somebody should look; of very many only the first."""
     return sorted(pictures, key=lambda picture: (-picture.doubts, os.fsencode(picture.path)))[:_MOST]
 
 

@@ -1,0 +1,5 @@
+"""`python -m veilkit.cli`: the command line where no script of it is installed."""
+
+from veilkit.cli import main
+
+main()
