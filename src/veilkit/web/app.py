@@ -292,7 +292,7 @@ def _add_jobs(app: FastAPI, parts: Parts) -> None:
         async def stream() -> AsyncIterator[str]:
             before = ""
             quiet = 0.0
-            while True:
+            while not jobs.ending:
                 now = json.dumps([told(job) for job in reversed(jobs.jobs.values()) if _recent(job, jobs)])
                 if now != before:
                     before, quiet = now, 0.0

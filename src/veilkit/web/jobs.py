@@ -64,7 +64,7 @@ class Jobs:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder = folder
-        self.version = 0
+        self.ending = False
         self._closing = False
         self._lanes: list[asyncio.Task[None]] = []
         self.jobs: dict[str, Job] = {}
@@ -127,7 +127,6 @@ class Jobs:
             raise UsageError("this job has not ended: cancel it first")
         shutil.rmtree(self.place(job), ignore_errors=True)
         del self.jobs[name]
-        self.version += 1
 
     def told(self, job: Job, *, whole: bool = False) -> dict[str, Any]:
         """What the page shows of a job; whole: with its output."""
@@ -267,7 +266,6 @@ class Jobs:
             out.flush()
             os.fsync(out.fileno())
         draft.replace(self.place(job) / "job.json")
-        self.version += 1
 
     def _read(self, job: Job, name: str) -> Any:
         try:

@@ -119,7 +119,20 @@ def make_server(parts: Parts, port: int, announce: Callable[[], None]) -> uvicor
         h11_max_incomplete_event_size=_HEADER_BYTES, limit_concurrency=_CONNECTIONS, timeout_keep_alive=10,
         timeout_graceful_shutdown=3,
     )  # fmt: skip
-    return uvicorn.Server(config)
+    return _Server(config, parts)
+
+
+class _Server(uvicorn.Server):
+    """A server that ends the streams of events when it ends, which would hold it up."""
+
+    def __init__(self, config: uvicorn.Config, parts: Parts) -> None:
+        super().__init__(config)
+        self._parts = parts
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let everybody go, then end."""
+        self._parts.jobs.ending = True
+        await super().shutdown(sockets)
 
 
 def _again(announce: Callable[[], None]) -> None:

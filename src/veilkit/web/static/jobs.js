@@ -1,5 +1,5 @@
 // Jobs: what runs and what has ended; one job with its result and what comes next.
-import { ask, commandBox, duration, encoded, get, h, legible, number, percent, post, state, t, tried } from "./lib.js";
+import { ask, commandBox, duration, encoded, fill, get, h, legible, number, percent, post, state, t, tried } from "./lib.js";
 
 const name = (job) => t("verb." + job.verb);
 const about = (job) => { const of = job.options; return legible(of.source || of.protected || of.release || of.originals || of.gallery || of.out || (of.audits || [])[0] || ""); };
@@ -25,7 +25,7 @@ export function one(id) {
   let drawn = "";
   const draw = tried(async () => {
     const job = state.jobs.find((each) => each.id === id) || (await get(`/api/jobs/${id}`));
-    head.replaceChildren(
+    fill(head,
       h("p.row", h("h1", name(job)), h("span.state." + job.state, { role: "status" }, t("state." + job.state))),
       h("p.lead", about(job)), bar(job),
       h("p.row.noprint", !ended(job) && h("button", { type: "button", disabled: job.stopping, onclick: tried(() => post(`/api/jobs/${id}/cancel`)) }, t("do.cancel")),

@@ -29,6 +29,9 @@ export function h(what, ...rest) {
   return element;
 }
 
+// What an element holds from now on; what is nothing is left out.
+export const fill = (element, ...parts) => element.replaceChildren(...parts.flat(9).filter((each) => each !== null && each !== undefined && each !== false));
+
 // A place in an address: names on disk may hold bytes that are no text, which come as lone surrogates.
 export const encoded = (place) => Array.from(place).map((sign) => {
   const code = sign.codePointAt(0);
@@ -152,7 +155,7 @@ export function field(verb, name, values = {}) {
     input.value = about.many && input.value ? `${input.value}; ${place}` : place;
     input.dispatchEvent(new Event("input", { bubbles: true }));
   } }, t("do.choose"));
-  return { element: h("div.field", h("label", h("span.label", label + (about.required ? " *" : "")), hint && h("span.hint", hint), input), h("p.row", pick)), value };
+  return { element: h("div.field.place", h("label", h("span.label", label + (about.required ? " *" : "")), hint && h("span.hint", hint), input), pick), value };
 }
 const choiceText = (name, value) => (known(`choice.${name}.${value}`) ? t(`choice.${name}.${value}`) : value);
 

@@ -1,5 +1,5 @@
 // Review: pictures before and after, doubtful ones first; decisions by keys, applied to the release in place.
-import { browser, encoded, failed, get, h, legible, number, picture, post, say, state, t, tried } from "./lib.js";
+import { browser, encoded, failed, fill, get, h, legible, number, picture, post, say, state, t, tried } from "./lib.js";
 
 export function pick() {
   return { element: h("div", h("h1", t("review.title")), h("p.lead", t("review.lead")), h("div.card", browser({ choose: (found) => (found.kind === "release" ? (location.hash = `#/review/${encoded(found.place)}`) : say(t("review.noRelease"))), label: "review.open" }))) };
@@ -26,7 +26,7 @@ export function view(release) {
   function select() {
     const was = current();
     shown = found.pictures.filter((each) => only === "all" || (only === "doubtful" ? each.doubts > 0 : open(each)));
-    place = Math.max(0, shown.indexOf(was)); chosen = null;
+    place = Math.max(0, shown.findIndex((each) => each.path === was?.path)); chosen = null;
   }
 
   const name = h("h2", { tabIndex: -1 }), notes = h("p.soft"), status = h("p.soft", { role: "status" });
@@ -39,7 +39,7 @@ export function view(release) {
   function frame() {
     const filter = h("select", { "aria-label": t("review.show") }, ["open", "doubtful", "all"].map((each) => h("option", { value: each, selected: each === only }, t("review.show." + each))));
     filter.addEventListener("change", () => { only = filter.value; select(); draw(); });
-    box.replaceChildren(h("h1", t("review.title")), h("p.lead", legible(release.split("/").at(-1)), " · ", t(`method.${found.method}.name`)),
+    fill(box, h("h1", t("review.title")), h("p.lead", legible(release.split("/").at(-1)), " · ", t(`method.${found.method}.name`)),
       !found.can_apply && h("div.note.warn", h("p", t("review.notApplied"))),
       found.pictures.length ? null : h("div.note", h("p", t("review.nothing"))),
       h("div.row", filter, h("button", { type: "button", onclick: () => step(-1) }, t("review.previous"), " ", h("kbd", "K")), h("button", { type: "button", onclick: () => step(1) }, t("review.next"), " ", h("kbd", "J")), apply),

@@ -1,5 +1,5 @@
 // Protect: choose pictures, look at them, compare methods on one of them, and start.
-import { ask, browser, commandBox, encoded, field, get, h, legible, number, percent, picture, post, say, state, t, tried } from "./lib.js";
+import { ask, browser, commandBox, encoded, field, fill, get, h, legible, number, percent, picture, post, say, state, t, tried } from "./lib.js";
 
 const chosen = { source: null, drop: null, picture: null, method: null, settings: {}, shown: null, check: null, values: {} };
 const MORE = ["preset", "settings", "model", "on_doubt", "parts", "boxes", "spare", "only_person", "seal_to", "names", "labels", "image_format", "quality", "sound", "size", "pad_files", "key", "workers"];
@@ -87,12 +87,20 @@ export function view() {
     const thumbs = h("div.thumbs", { role: "group", "aria-label": t("start.onWhich") }, shots.map((each) => h("button", { type: "button", "aria-pressed": String(each.place === chosen.picture), "aria-label": legible(each.name), onclick: (event) => {
       chosen.picture = each.place;
       for (const other of thumbs.children) other.setAttribute("aria-pressed", String(other === event.currentTarget));
-      drawCards();
+      made.forEach((each) => each.preview());
     } }, h("img", { src: picture(each.place, 200), alt: "", loading: "lazy" }))));
     const cards = h("div.grid.wide");
     const add = h("select", { "aria-label": t("start.add") }, h("option", { value: "" }, t("start.add")), state.methods.map((each) => h("option", { value: each.name }, t(`method.${each.name}.name`))));
     add.addEventListener("change", () => { if (add.value && !chosen.shown.includes(add.value)) chosen.shown.push(add.value); add.value = ""; drawCards(); });
-    const drawCards = () => cards.replaceChildren(...chosen.shown.map((name) => card(state.methods.find((each) => each.name === name), () => { drawCards(); drawStart(); start.scrollIntoView({ block: "start" }); })));
+    const made = new Map();
+    const take = (name) => { chosen.method = name; chosen.values = {}; made.forEach((each) => each.mark()); drawStart(); start.scrollIntoView({ block: "start" }); };
+    const drawCards = () => {
+      for (const name of chosen.shown) {
+        if (made.has(name)) continue;
+        made.set(name, card(state.methods.find((each) => each.name === name), () => take(name)));
+        cards.append(made.get(name).element);
+      }
+    };
     drawCards();
     methods.replaceChildren(h("p", t("start.compareText")), shots.length ? thumbs : h("p.soft", t("start.noPreview")), cards, h("p", add), figuresNote());
   }
@@ -119,13 +127,13 @@ export function view() {
       const job = await post("/api/jobs", { verb: "protect", options: collect() });
       location.hash = `#/job/${job.id}`;
     }) }, t("start.protect"));
-    start.replaceChildren(h("div.card", h("h3", t(`method.${chosen.method}.name`)),
+    fill(start, h("div.card", h("h3", t(`method.${chosen.method}.name`)),
       method.undone && h("div.note.bad", h("p", t("start.undone", { attack: method.undone }))),
       method.needs && h("div.note.warn", h("p", t("start.needs." + method.needs))),
       fields.destination.element, needed.map((each) => fields[each].element),
       h("details", h("summary", t("start.more")), MORE.filter((each) => !needed.includes(each)).map((each) => fields[each].element)),
       h("p.small.soft", t("start.keyNote")), h("p.row", begin), shown));
-    start.addEventListener("input", refresh);
+    start.oninput = refresh;
     refresh();
   }
 
@@ -139,7 +147,7 @@ function figuresNote() {
   return h("p.small.soft", t("figures.note", { source: about.source, scale: about.scale, date: about.date }));
 }
 
-function card(method, redraw) {
+function card(method, take) {
   const settings = (chosen.settings[method.name] ??= {});
   const stage = h("div", h("div.stage", h("p.soft.small", " ")));
   const note = h("p.small.soft", { "aria-live": "polite" });
@@ -167,14 +175,22 @@ function card(method, redraw) {
     return h("label.field", h("span", t(`setting.${method.name}.${each.name}`), ": ", out), input);
   });
   preview();
+  const button = h("button", { type: "button", onclick: take });
+  const mark = () => {
+    const mine = chosen.method === method.name;
+    element.classList.toggle("chosen", mine); button.classList.toggle("main", !mine);
+    button.setAttribute("aria-pressed", String(mine)); button.textContent = t(mine ? "method.chosen" : "method.choose");
+  };
   const figures = state.figures.methods[method.name];
-  return h("article.card.method" + (chosen.method === method.name ? ".chosen" : ""), { "aria-label": t(`method.${method.name}.name`) },
+  const element = h("article.card.method", { "aria-label": t(`method.${method.name}.name`) },
     h("header", h("h3", t(`method.${method.name}.name`)), method.undone && h("span.state.failed", t("method.unsafe"))),
     stage, note, sliders,
     h("p", t(`method.${method.name}.what`)),
     h("dl", h("dt", t("method.keeps")), h("dd", t(`method.${method.name}.keeps`), " ", h("span.soft", keeps(figures))),
       h("dt", t("method.gives")), h("dd", t(`method.${method.name}.gives`), " ", h("span.soft", gives(figures)))),
-    h("p.actions.row", h("button" + (chosen.method === method.name ? "" : ".main"), { type: "button", "aria-pressed": String(chosen.method === method.name), onclick: () => { chosen.method = method.name; chosen.values = {}; redraw(); } }, t(chosen.method === method.name ? "method.chosen" : "method.choose"))));
+    h("p.actions.row", button));
+  mark();
+  return { element, mark, preview };
 }
 
 function keeps(found) {
