@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image
-from report_browser import NoBrowserError, chromium
 
+from report_browser import NoBrowserError, chromium
 from tests.conftest import random_picture
 from tests.web.serving import Serving, serving
 
