@@ -472,7 +472,7 @@ def scripts_run(server: Server) -> int:
         page.on("dialog", lambda dialog: (count(dialog), dialog.dismiss()))
         page.on("pageerror", count)
         page.goto(server.address)
-        page.get_by_text("photos", exact=True).first.click()
+        page.get_by_role("button", name="photos").first.click()
         page.get_by_text("Use “photos”").click()
         page.wait_for_timeout(6_000)
         for place in ("0/photos/report.html", "0/photos/drawing.svg", "0/photos/page.html"):
