@@ -89,7 +89,7 @@ def test_the_command_line_knows_every_word(name: str) -> None:
     verb = VERBS[name]
     command: Any = typer.main.get_command(app)
     for word in verb.command:
-        command = command.commands[word]
+        command = command.get_command(None, word)
     flags = {flag for parameter in command.params for flag in parameter.opts}
     wanted = {each.flag for each in verb.fields if each.flag} | set(verb.fixed)
     assert wanted <= flags
