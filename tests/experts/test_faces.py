@@ -34,7 +34,7 @@ from veilkit.training.face_attributes import plain_matrix
 
 def test_names_are_known_and_unknown_ones_answered() -> None:
     assert {"dlib", "mobilefacenet"} == set(FACE_EMBEDDERS)
-    assert {"centerface", "dlib", "dlib-68", "mtcnn", "yunet"} == set(DETECTORS)
+    assert {"centerface", "dlib", "dlib-68", "mtcnn", "retinaface", "yunet"} == set(DETECTORS)
     with pytest.raises(UnknownNameError, match="did you mean 'gaze'"):
         load_predictor("gase")
 

@@ -32,7 +32,7 @@ def test_head_is_the_upper_part_of_a_person() -> None:
 def test_what_is_missing_is_told(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'whole'"):
         load_finder("whol")
-    with pytest.raises(UnknownNameError, match=r"centerface, dlib, dlib-68, head, mtcnn, whole, yunet, or the path"):
+    with pytest.raises(UnknownNameError, match=r"dlib-68, head, mtcnn, retinaface, whole, yunet, or the path"):
         load_finder("")
     with pytest.raises(CheckpointError, match="cannot be read"):
         load_finder(str(tmp_path / "yunet.onnx"))

@@ -8,6 +8,7 @@ data is used.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ class CenterFace(PixelDetector):
     """
 
     def __init__(self, path: Path, sha256: str, *, threshold: float = 0.5) -> None:
-        self._threshold, self._network = threshold, _Network(path)
+        self._threshold, self._network = threshold, _network(path, sha256)
         self._sha256 = sha256
 
     @classmethod
@@ -84,6 +85,12 @@ class CenterFace(PixelDetector):
             torch.from_numpy(rows[:, 4].copy()),
             torch.from_numpy(rows[:, 5:].reshape(-1, 5, 2).copy()),
         )
+
+
+@lru_cache(maxsize=2)
+def _network(path: Path, sha256: str) -> _Network:
+    """One for all detectors of a file, whatever their thresholds."""
+    return _Network(path)
 
 
 class _Network:

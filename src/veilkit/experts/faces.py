@@ -24,6 +24,7 @@ from veilkit.experts.onnx import OnnxEmbedder
 from veilkit.experts.openvino_faces import OpenVinoFace
 from veilkit.experts.preprocessing import NORMALISATIONS, Preprocessing
 from veilkit.experts.registry import load_expert
+from veilkit.experts.retinaface import RetinaFace
 from veilkit.experts.yunet import YuNet
 from veilkit.lookup import Lookup, unknown_name
 from veilkit.networks.face_attributes import HEADS
@@ -49,6 +50,7 @@ DETECTORS: Lookup[Callable[[], Detector]] = Lookup(
         ("dlib", partial(DlibDetector, 5)),
         ("dlib-68", partial(DlibDetector, 68)),
         ("mtcnn", MTCNN.load),
+        ("retinaface", RetinaFace.load),
         ("yunet", YuNet.load),
     ],
 )

@@ -8,6 +8,7 @@ that look at no pixel: `whole` for pictures that are aligned crops, `head` for c
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,8 @@ from veilkit.experts.dlib_faces import DlibDetector
 from veilkit.experts.faces import DETECTORS
 from veilkit.experts.mtcnn import MTCNN
 from veilkit.experts.names import weights_file, weights_folder
-from veilkit.experts.thorough import Look, Part, ThoroughFinder, quarter_looks
+from veilkit.experts.retinaface import RetinaFace
+from veilkit.experts.thorough import QUARTERS, Look, Part, ThoroughFinder, quarter_looks
 from veilkit.experts.yunet import YuNet
 from veilkit.lookup import Lookup, unknown_name
 
@@ -34,11 +36,12 @@ HEAD = (0.25, 0.0, 0.75, 0.22)
 """Left, top, right, bottom of the head of a standing person's crop, as shares of its sides (as the control mask)."""
 _DLIB_DOUBTFUL = -0.75  # the classifier's margin
 _YUNET_CERTAIN, _YUNET_DOUBTFUL = 0.6, 0.3
-_CENTERFACE_CERTAIN, _CENTERFACE_DOUBTFUL = 0.5, 0.15
-_MTCNN_CERTAIN, _MTCNN_DOUBTFUL = 0.9, 0.5
+_CENTERFACE_CERTAIN, _CENTERFACE_LEAST = 0.5, ((64, 0.1), (math.inf, 0.15))
+_MTCNN_CERTAIN, _MTCNN_LEAST = 0.9, ((64, 0.3), (math.inf, 0.5))
+_RETINAFACE_CERTAIN, _RETINAFACE_LEAST = 0.7, ((64, 0.1), (128, 0.5), (math.inf, 0.9))
 _FIRST = Look(0, most_pixels=50_000_000)  # as the first finder looks
-_CENTERFACE_LOOKS = (_FIRST, *quarter_looks((1.0,))[1:], Look(0, 0.5, mirrored=True), *quarter_looks((0.5,))[1:])
-_MTCNN_LOOKS = (Look(0), *(Look(degrees, 0.7) for degrees in (90, 180, 270)))
+_CENTERFACE_LOOKS = (_FIRST, Look(0, 0.5, mirrored=True), *quarter_looks((0.5,))[1:])
+_RETINAFACE_LOOKS = tuple(Look(degrees, mirrored=True) for degrees in (0, 90, 180, 270))
 _QUICK = (_FIRST, *(Look(degrees, 0.35) for degrees in (90, 180, 270)))
 _OTHERWISE = (
     "set finder to centerface, to the path of YuNet's ONNX file (OpenCV's model zoo has it), to whole for aligned "
@@ -139,28 +142,41 @@ def load_second(name_or_path: str, first: str, search: str = "thorough") -> Dete
     if name_or_path == "none" or (name_or_path == "auto" and first in FINDERS):
         return None
     quick = search == "quick"
-    if name_or_path == "auto":
-        name_or_path = "centerface"
-        small = () if quick else (Part(MTCNN.load(threshold=_MTCNN_DOUBTFUL), _MTCNN_CERTAIN, _MTCNN_LOOKS),)
-    else:
-        small = ()
     looks = {"looks": _QUICK} if quick else {}
+    if name_or_path == "auto":
+        others = () if quick else (_mtcnn(quarter_looks((1.0,))), _retinaface(_RETINAFACE_LOOKS))
+        return ThoroughFinder(_centerface(_QUICK if quick else _CENTERFACE_LOOKS), *others)
     if name_or_path == "yunet" or name_or_path.endswith(".onnx"):
         path = Path(name_or_path) if name_or_path.endswith(".onnx") else None
         return ThoroughFinder(Part(YuNet.load(path, threshold=_YUNET_DOUBTFUL), _YUNET_CERTAIN, **looks))
     finder = load_finder(name_or_path)
     if isinstance(finder, DlibDetector):
         return ThoroughFinder(Part(finder.doubting(_DLIB_DOUBTFUL), 0.5, **looks))
-    if isinstance(finder, MTCNN):
-        return ThoroughFinder(
-            Part(MTCNN.load(threshold=_MTCNN_DOUBTFUL), _MTCNN_CERTAIN, _QUICK if quick else _MTCNN_LOOKS)
-        )
-    if isinstance(finder, CenterFace):
-        part = Part(
-            finder.doubting(_CENTERFACE_DOUBTFUL), _CENTERFACE_CERTAIN, _QUICK if quick else _CENTERFACE_LOOKS
-        )
-        return ThoroughFinder(part, *small)
+    if name_or_path in _PARTS:
+        return ThoroughFinder(_PARTS[name_or_path](_QUICK if quick else QUARTERS))
     return finder
+
+
+def _centerface(looks: tuple[Look, ...]) -> Part:
+    finder = load_finder("centerface")  # which says what is missing
+    assert isinstance(finder, CenterFace)
+    return Part(finder.doubting(_lowest(_CENTERFACE_LEAST)), _CENTERFACE_CERTAIN, looks, _CENTERFACE_LEAST)
+
+
+def _mtcnn(looks: tuple[Look, ...]) -> Part:
+    return Part(MTCNN.load(threshold=_lowest(_MTCNN_LEAST)), _MTCNN_CERTAIN, looks, _MTCNN_LEAST)
+
+
+def _retinaface(looks: tuple[Look, ...]) -> Part:
+    finder = RetinaFace.load(threshold=_lowest(_RETINAFACE_LEAST))
+    return Part(finder, _RETINAFACE_CERTAIN, looks, _RETINAFACE_LEAST)
+
+
+def _lowest(least: tuple[tuple[float, float], ...]) -> float:
+    return min(score for _, score in least)
+
+
+_PARTS = {"centerface": _centerface, "mtcnn": _mtcnn, "retinaface": _retinaface}
 
 
 def load_bodies(name_or_path: str, **how: Any) -> BodyDetector | None:

@@ -49,12 +49,14 @@ class Part:
     """A detector, which should answer with doubtful faces too, and how it looks.
 
     certain: the score from which on a face is none of these; faces across the edge count from there on alone, as
-    mirrors make things that look like faces.
+    mirrors make things that look like faces. least: sides in pixels, each with the score that faces up to it need: a
+    small doubtful one hides little, if it is none. Without, the detector's own least score holds for all.
     """
 
     detector: Detector
     certain: float
     looks: tuple[Look, ...] = QUARTERS
+    least: tuple[tuple[float, float], ...] = ()
 
 
 class ThoroughFinder(PixelDetector):
@@ -70,7 +72,7 @@ class ThoroughFinder(PixelDetector):
         """Who this finder is: the detectors, and how they are asked."""
         known = [part.detector.info for part in self.parts]
         asked = [
-            (info.fingerprint, part.certain, *map(astuple, part.looks))
+            (info.fingerprint, part.certain, part.least, *map(astuple, part.looks))
             for info, part in zip(known, self.parts, strict=True)
         ]
         facts = f"thorough {asked} {_MARGIN} {_ONE_FACE} {_LEAST_INSIDE}"
@@ -111,6 +113,9 @@ def looked(part: Part, look: Look, pixels: Pixels) -> tuple[Floats, Floats]:
     scores = found.scores.numpy()
     share = _areas(inside) / np.maximum(_areas(boxes), 1e-9)
     kept = (share >= 0.999) | ((share >= _LEAST_INSIDE) & ((scores >= part.certain) | (margin == 0)))
+    if part.least:
+        sides = np.sqrt(_areas(inside))
+        kept &= scores >= np.select([sides <= side for side, _ in part.least], [score for _, score in part.least], 1)
     below = 0.5 * scores / part.certain
     above = 0.5 + 0.5 * (scores - part.certain) / max(1 - part.certain, 1e-9)
     return inside[kept], np.where(scores < part.certain, below, above)[kept].astype(np.float32)

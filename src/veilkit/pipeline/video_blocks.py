@@ -49,6 +49,7 @@ SOUND_KEPT = "its sound was kept: voices tell who somebody is"
 NO_FACE_HIDDEN = "a video in which no face was found: pixelated as a whole"
 NO_FACE_KEPT = "a video in which no face was found: released as it is"
 HIDDEN_TRACKS = "a face in a video that could not be changed, or that only the second finder saw: hidden"
+SPARED_TRACKS = "a face in a video of a person who is to be spared: left as it is where it was known for sure"
 DOUBTFUL_TRACKS = "a region of a video that may be a face: hidden"
 
 
@@ -241,18 +242,21 @@ class VideoBlocks:
         details: dict[str, Any] = {"frames": frames}
         if isinstance(self.method, FollowsFaces):
             ends = [_outcome(track["outcomes"]) for track in tracks.values()]
-            doubtful, changed = ends.count("doubtful"), ends.count("changed")
+            doubtful, changed, spared = (ends.count(each) for each in ("doubtful", "changed", "spared"))
             found = len(ends) - doubtful
-            details["counts"] = {
-                "found": found, "changed": changed, "hidden": found - changed, "doubtful": doubtful,
-            }  # fmt: skip
+            hidden = found - changed - spared
+            details["counts"] = {"found": found, "changed": changed, "hidden": hidden, "doubtful": doubtful}
+            details["counts"] |= {"spared": spared} if spared else {}
             details["tracks"] = list(tracks.values())
-            notes += [HIDDEN_TRACKS] * (found > changed) + [DOUBTFUL_TRACKS] * (doubtful > 0)
+            notes += [HIDDEN_TRACKS] * (hidden > 0) + [DOUBTFUL_TRACKS] * (doubtful > 0)
+            notes += [SPARED_TRACKS] * (spared > 0)
         return PictureReport(tuple(sorted(notes)), details=details)
 
 
 def _outcome(outcomes: dict[str, int]) -> str:
-    """What became of a track: changed in every frame, hidden in some, or never more than doubtful."""
+    """What became of a track: left in some frame, changed in every one, hidden in some, or never more than doubtful."""
+    if "spared" in outcomes:
+        return "spared"
     if set(outcomes) == {"changed"}:
         return "changed"
     return "hidden" if outcomes.keys() & {"hidden", "changed"} else "doubtful"

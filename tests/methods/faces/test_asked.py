@@ -10,6 +10,7 @@ from torch import Tensor
 
 from veilkit.errors import DataError
 from veilkit.experts.base import Detections, Detector, Embedder, ExpertInfo
+from veilkit.media.writing import to_pixels
 from veilkit.methods import ChangesFaces
 from veilkit.methods.faces.controls import FaceBlur, FaceBlurConfig
 from veilkit.methods.faces.people import LEAST_SIDE, OTHER, SAME, People
@@ -94,7 +95,7 @@ def test_a_box_elsewhere_or_of_no_size_changes_nothing_else() -> None:
 def test_only_who_surely_is_the_person_is_spared() -> None:
     examples = torch.tensor([[0.5, 0.0]])
     method = blurring(*FACES)
-    method._people = People(cast(Embedder, Middle()), examples, torch.empty(0, 2))
+    method.people = People(cast(Embedder, Middle()), examples, torch.empty(0, 2))
     assert isinstance(method, ChangesFaces)
     for reds, spared in (((0.5, 0.0), {0}), ((0.5, 0.55), {0}), ((0.5 - SAME - 0.05, 0.0), set())):
         image = picture(*reds)
@@ -102,14 +103,14 @@ def test_only_who_surely_is_the_person_is_spared() -> None:
         assert {place for place in (0, 1) if untouched(image, after, FACES[place])} == spared, reds
     small = (20.0, 20.0, 20.0 + LEAST_SIDE - 2, 20.0 + LEAST_SIDE - 2)
     method = blurring(small)
-    method._people = People(cast(Embedder, Middle()), examples, torch.empty(0, 2))
+    method.people = People(cast(Embedder, Middle()), examples, torch.empty(0, 2))
     after, _ = released(method, picture(0.5))
     assert not untouched(picture(0.5), after, small)
 
 
 def test_where_one_person_is_to_be_protected_only_those_surely_others_are_left() -> None:
     method = blurring(*FACES)
-    method._people = People(cast(Embedder, Middle()), torch.empty(0, 2), torch.tensor([[0.1, 0.0]]))
+    method.people = People(cast(Embedder, Middle()), torch.empty(0, 2), torch.tensor([[0.1, 0.0]]))
     image = picture(0.1 + OTHER + 0.1, 0.1 + OTHER - 0.1)
     after, counts = released(method, image)
     assert untouched(image, after, FACES[0])
@@ -119,6 +120,21 @@ def test_where_one_person_is_to_be_protected_only_those_surely_others_are_left()
     assert not untouched(image, after, FACES[0])
     assert method.fingerprint() != blurring(*FACES).fingerprint()
     assert method.public_config()["only_examples"] == 1
+
+
+def test_in_a_video_a_person_is_spared_in_those_frames_in_which_the_face_is_surely_theirs() -> None:
+    method = blurring(*FACES)
+    method.people = People(cast(Embedder, Middle()), torch.tensor([[0.5, 0.0]]), torch.empty(0, 2))
+    for reds, ends in (((0.5, 0.0), {0: "spared", 1: "changed"}), ((0.0, 0.0), {0: "changed", 1: "changed"})):
+        image = picture(*reds)
+        frame = to_pixels(image)
+        tracks = list(enumerate(method.seen_in(frame, "full")))
+        after, outcomes = method.treated(frame, tracks, "clip", rng=Randomness.from_seed(0))
+        assert outcomes == ends
+        for place, end in ends.items():
+            left, top, right, bottom = map(int, FACES[place])
+            same = bool((after[top:bottom, left:right] == frame[top:bottom, left:right]).all())
+            assert same == (end == "spared")
 
 
 def test_regions_are_given_for_each_image() -> None:

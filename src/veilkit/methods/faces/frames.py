@@ -81,9 +81,13 @@ def treated(
     from veilkit.methods.faces.method import DOUBTFUL, FoundFace, area
 
     result, outcomes, to_hide = pixels.copy(), dict[int, str](), []
+    known = _known(method, pixels, tracks)
     for number, seen in sorted(tracks, key=lambda each: (-area(each[1].box), each[0])):
         part = _region(result, seen.box, method.reach)
         if not part.size:
+            continue
+        if number in known:
+            outcomes[number] = "spared"
             continue
         if seen.certainty < 2:
             to_hide.append(seen.box)
@@ -112,6 +116,23 @@ def treated(
         left, top = _corner(result, box, _HIDDEN_AROUND)
         part[:] = to_pixels(hidden(as_tensor(part), _moved(box, -left, -top), method.config.hide))
     return result, outcomes
+
+
+def _known(method: FaceMethod[Any], pixels: NDArray[np.uint8], tracks: Sequence[tuple[int, Seen]]) -> set[int]:
+    """The tracks whose face is surely that of a person to be left as they are, in this very frame.
+
+    Each frame is asked by itself: where two people cross, a track may go on with the other one.
+    """
+    from veilkit.methods.faces.method import FoundFace
+
+    if method.people is None:
+        return set()
+    faces = [
+        FoundFace(seen.box, torch.from_numpy(seen.points), cast(PointOrder, seen.order), number, None)
+        for number, seen in tracks
+        if seen.certainty == 2 and seen.points is not None
+    ]
+    return method.people.known(as_tensor(pixels), faces) if faces else set()
 
 
 def _region(pixels: NDArray[np.uint8], box: Box, around: float) -> NDArray[np.uint8]:

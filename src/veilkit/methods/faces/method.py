@@ -197,12 +197,12 @@ class FaceMethod(Method[C]):
         self._finder, self._second = finder, second
         self._quick: Detector | None = None
         self._bodies: BodyDetector | None = None
-        self._people: People | None = None
+        self.people: People | None = None
 
     def for_people(self, spare: Sequence[Path], only: Sequence[Path]) -> Self:
         """The same method, which leaves some people's faces as they are; see `ChangesFaces`."""
         chosen = copy(self)
-        chosen._people = People.of(spare, only, lambda picture: self.look(picture, twice=False)[0])
+        chosen.people = People.of(spare, only, lambda picture: self.look(picture, twice=False)[0])
         return chosen
 
     @property
@@ -315,8 +315,8 @@ class FaceMethod(Method[C]):
         seen = [*(face.box for face in faces), *(each.box for each in missed)]
         kept = [(box, SPARED) for box in seen if asked(box, regions) == "spare"]
         faces, missed, drawn = as_asked(faces, missed, regions)
-        if self._people is not None:
-            known = self._people.known(picture, faces, regions)
+        if self.people is not None:
+            known = self.people.known(picture, faces, regions)
             kept += [(face.box, KNOWN) for face in faces if face.number in known]
             faces = [face for face in faces if face.number not in known]
         doubtful = sum(each.doubtful for each in missed)
@@ -388,12 +388,12 @@ class FaceMethod(Method[C]):
         if self.second is not None and is_file_name(self.config.second):
             names["second"] = self.second.name.removesuffix("-thorough")  # who looks so, and not how
         names |= {} if self.bodies is None else {"bodies": self.bodies.name}
-        return {**as_dict(self.config), **names, **({} if self._people is None else self._people.public())}
+        return {**as_dict(self.config), **names, **({} if self.people is None else self.people.public())}
 
     def fingerprint(self) -> str:
         """A hash of the configuration and of the finders."""
         plain = replace(self.config, finder="", second="none", bodies="none")
-        people = "" if self._people is None else f":{digest_text(self._people.fingerprint())}"
+        people = "" if self.people is None else f":{digest_text(self.people.fingerprint())}"
         return f"{self.name}:{digest(plain)}:{digest_text(self.finders_fingerprint())}{people}"
 
 
