@@ -1,4 +1,4 @@
-"""CenterFace, MTCNN and RetinaFace out of their packages: where faces are, large pictures, and what is said without a package."""
+"""Detectors out of their packages: where faces are, large pictures, and what is said without a package."""
 
 from __future__ import annotations
 

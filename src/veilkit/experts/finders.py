@@ -28,7 +28,7 @@ from veilkit.experts.faces import DETECTORS
 from veilkit.experts.mtcnn import MTCNN
 from veilkit.experts.names import weights_file, weights_folder
 from veilkit.experts.retinaface import RetinaFace
-from veilkit.experts.thorough import QUARTERS, Look, Part, ThoroughFinder, quarter_looks
+from veilkit.experts.thorough import QUARTERS, Least, Look, Part, ThoroughFinder, quarter_looks
 from veilkit.experts.yunet import YuNet
 from veilkit.lookup import Lookup, unknown_name
 
@@ -36,7 +36,7 @@ HEAD = (0.25, 0.0, 0.75, 0.22)
 """Left, top, right, bottom of the head of a standing person's crop, as shares of its sides (as the control mask)."""
 _DLIB_DOUBTFUL = -0.75  # the classifier's margin
 _YUNET_CERTAIN, _YUNET_DOUBTFUL = 0.6, 0.3
-_CENTERFACE_CERTAIN, _CENTERFACE_LEAST = 0.5, ((64, 0.1), (math.inf, 0.15))
+_CENTERFACE_CERTAIN, _CENTERFACE_LEAST, _CENTERFACE_QUICK = 0.5, ((64, 0.1), (math.inf, 0.15)), ((math.inf, 0.15),)
 _MTCNN_CERTAIN, _MTCNN_LEAST = 0.9, ((64, 0.3), (math.inf, 0.5))
 _RETINAFACE_CERTAIN, _RETINAFACE_LEAST = 0.7, ((64, 0.1), (128, 0.5), (math.inf, 0.9))
 _FIRST = Look(0, most_pixels=50_000_000)  # as the first finder looks
@@ -144,8 +144,10 @@ def load_second(name_or_path: str, first: str, search: str = "thorough") -> Dete
     quick = search == "quick"
     looks = {"looks": _QUICK} if quick else {}
     if name_or_path == "auto":
-        others = () if quick else (_mtcnn(quarter_looks((1.0,))), _retinaface(_RETINAFACE_LOOKS))
-        return ThoroughFinder(_centerface(_QUICK if quick else _CENTERFACE_LOOKS), *others)
+        if quick:
+            return ThoroughFinder(_centerface(_QUICK, _CENTERFACE_QUICK))
+        others = _mtcnn(quarter_looks((1.0,))), _retinaface(_RETINAFACE_LOOKS)
+        return ThoroughFinder(_centerface(_CENTERFACE_LOOKS), *others)
     if name_or_path == "yunet" or name_or_path.endswith(".onnx"):
         path = Path(name_or_path) if name_or_path.endswith(".onnx") else None
         return ThoroughFinder(Part(YuNet.load(path, threshold=_YUNET_DOUBTFUL), _YUNET_CERTAIN, **looks))
@@ -157,10 +159,8 @@ def load_second(name_or_path: str, first: str, search: str = "thorough") -> Dete
     return finder
 
 
-def _centerface(looks: tuple[Look, ...]) -> Part:
-    finder = load_finder("centerface")  # which says what is missing
-    assert isinstance(finder, CenterFace)
-    return Part(finder.doubting(_lowest(_CENTERFACE_LEAST)), _CENTERFACE_CERTAIN, looks, _CENTERFACE_LEAST)
+def _centerface(looks: tuple[Look, ...], least: Least = _CENTERFACE_LEAST) -> Part:
+    return Part(CenterFace.load(threshold=_lowest(least)), _CENTERFACE_CERTAIN, looks, least)
 
 
 def _mtcnn(looks: tuple[Look, ...]) -> Part:
@@ -172,7 +172,7 @@ def _retinaface(looks: tuple[Look, ...]) -> Part:
     return Part(finder, _RETINAFACE_CERTAIN, looks, _RETINAFACE_LEAST)
 
 
-def _lowest(least: tuple[tuple[float, float], ...]) -> float:
+def _lowest(least: Least) -> float:
     return min(score for _, score in least)
 
 

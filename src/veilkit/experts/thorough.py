@@ -11,6 +11,7 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -26,6 +27,8 @@ _ONE_FACE = 0.2  # of two boxes of different turns (intersection over union), fr
 _LEAST_INSIDE = 0.2  # of a box's area, for a face that is cut off by the edge
 
 Floats = NDArray[np.float32]
+Least: TypeAlias = tuple[tuple[float, float], ...]
+"""Sides in pixels, each with the score that boxes up to it need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +52,14 @@ class Part:
     """A detector, which should answer with doubtful faces too, and how it looks.
 
     certain: the score from which on a face is none of these; faces across the edge count from there on alone, as
-    mirrors make things that look like faces. least: sides in pixels, each with the score that faces up to it need: a
-    small doubtful one hides little, if it is none. Without, the detector's own least score holds for all.
+    mirrors make things that look like faces. least: a small doubtful face hides little, if it is none. Without, the
+    detector's own least score holds for all.
     """
 
     detector: Detector
     certain: float
     looks: tuple[Look, ...] = QUARTERS
-    least: tuple[tuple[float, float], ...] = ()
+    least: Least = ()
 
 
 class ThoroughFinder(PixelDetector):

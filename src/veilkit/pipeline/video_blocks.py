@@ -254,7 +254,7 @@ class VideoBlocks:
 
 
 def _outcome(outcomes: dict[str, int]) -> str:
-    """What became of a track: left in some frame, changed in every one, hidden in some, or never more than doubtful."""
+    """What became of a track: left in a frame, changed in every one, hidden in some, or never more than doubtful."""
     if "spared" in outcomes:
         return "spared"
     if set(outcomes) == {"changed"}:
