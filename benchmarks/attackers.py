@@ -112,7 +112,8 @@ def transfer(network: Path) -> Callable[[Case], Attack | None]:
 
 
 def cloned(*starts: Path) -> Callable[[Case], Attack | None]:
-    return lambda case: ExpertCloning(CloningConfig(starts=tuple(each for each in starts if each != case.expert)))
+    """Not where the attacker would start from the authorised expert itself."""
+    return lambda case: None if case.expert in starts else ExpertCloning(CloningConfig(starts=starts))
 
 
 RELATIVE = MODELS / "cuhk03_privacyreid.expert.safetensors"  # MobileNetV2 as the expert, trained apart from it
