@@ -25,9 +25,9 @@ from report_browser import NoBrowserError, chromium, visit
 sys.path.insert(0, str(ROOT))  # the studies lie beside the package
 from studies.comparison.models import Models
 from studies.comparison.plan import ENTRIES, FACES
-from studies.comparison.spec_text import spec_text
 from studies.comparison.study import STUDY, named_judge
 from veilkit.audit.inputs.spec import AuditSpec, DatasetSpec, ExpertSpec, ReleaseSpec
+from veilkit.audit.inputs.spec_text import spec_text
 from veilkit.audit.options import seconds_of
 from veilkit.methods import METHODS, Learns
 

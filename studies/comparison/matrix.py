@@ -22,7 +22,6 @@ from studies.comparison.plan import (
     study_settings,
 )
 from studies.comparison.rows import Row, attacked_row, audited_row, missing_row
-from studies.comparison.spec_text import spec_text
 from studies.shared.cells import Cell, CellStore, refuse_others
 from studies.shared.originals import Originals
 from studies.shared.people_data import chosen_people, few_of_each, laid_out
@@ -30,6 +29,7 @@ from veilkit.attacks import Budget
 from veilkit.audit.cells.store import CellFiles, as_json
 from veilkit.audit.inputs.cache import Cache
 from veilkit.audit.inputs.spec import AuditSpec, DatasetSpec, ExpertSpec, MethodSpec, read_spec
+from veilkit.audit.inputs.spec_text import spec_text
 from veilkit.audit.inputs.subject import load_subject
 from veilkit.audit.matrix import Audited, audits, combinations, released
 from veilkit.datasets.labelled import first_people

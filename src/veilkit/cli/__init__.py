@@ -27,6 +27,7 @@ COMMANDS: LazyLookup[Any] = LazyLookup(
         ("audit", "veilkit.cli.audit:audit"),
         ("compare", "veilkit.cli.audit:compare"),
         ("serve", "veilkit.cli.serve:serve"),
+        ("benchmark", "veilkit.cli.benchmark:benchmark"),
         ("fit", "veilkit.cli.train:fit"),
         ("attacks", "veilkit.cli.listing:attacks_app"),
         ("generate", "veilkit.cli.generate:app"),
@@ -71,8 +72,8 @@ class _Commands(TyperGroup):
             raise typer.Exit(2) from None
         except KeyboardInterrupt:
             typer.echo(
-                "Interrupted. Nothing is lost; protect, recover, withdraw, audit, train, gallery go on with the same "
-                "command.",
+                "Interrupted. Nothing is lost; protect, recover, withdraw, audit, benchmark, train, gallery go on "
+                "with the same command.",
                 err=True,
             )
             raise typer.Exit(130) from None

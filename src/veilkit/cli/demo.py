@@ -1,4 +1,4 @@
-"""`veilkit demo`: the main job on generated people."""
+"""`veilkit demo`: the main job on people and faces who do not exist, ending in one page."""
 
 from __future__ import annotations
 
@@ -9,48 +9,38 @@ from typing import Annotated
 import typer
 
 Destination = Annotated[Path, typer.Argument(metavar="DST", help="A new or empty folder.")]
-METHODS = ("pixelate", "patches", "pixelfade")
-LEARN = ("pixelfade",)  # attacked by a network that learns to undo them, over `UPDATES` batches
-UPDATES = 100
-LEARNER = "recovery"
-PEOPLE, HEIGHT = 32, 128
+PAGE = "demo.html"
+METHODS = {"people": ("blur", "pixelate", "pixelfade"), "faces": ("faceblur", "facereplace")}
+PEOPLE, SHOTS, HEIGHT = 32, 4, 128  # of generated pedestrians; as many others, for training, are not protected
+FACES, SIDE = 30, 128
 
 
 def demo(destination: Destination = Path("runs/demo")) -> None:
-    """Generate people, protect them in three ways, draw them side by side, and audit the results.
+    """Generate people and faces, protect them in several ways, attack the results, and show all of it on one page."""
+    from veilkit.audit.benchmark.options import BenchmarkOptions
+    from veilkit.audit.benchmark.page import page_html
+    from veilkit.audit.benchmark.run import run_benchmark
+    from veilkit.cli import generate
+    from veilkit.cli.benchmark import lines
 
-    A network tries to recover the originals from the release of PixelFade; its attempts are in the report.
-    """
-    from veilkit.attacks import ATTACKS, Need
-    from veilkit.audit.options import AuditOptions
-    from veilkit.cli.audit import measure
-    from veilkit.cli.generate import people
-    from veilkit.pipeline.protect import protect
-    from veilkit.pipeline.sheet import write_sheet
-
-    originals = destination / "originals"
-    people(originals, identities=PEOPLE, images=4, cameras=2, seed=0, height=HEIGHT)
-    releases = {}
-    for method in METHODS:
-        release, key = destination / method, destination / f"{method}.private" / "key"
-        outcome = protect(originals, release, method, key=key, workers=len(os.sched_getaffinity(0)))
-        typer.echo(f"{outcome.protected} pictures protected with {method} in {release}; the key is {key}")
-        releases[method] = (release, key)
-    sheet = destination / "sheet.png"
-    write_sheet(sheet, originals, releases)
-    typer.echo(f"Originals and what became of them: {sheet}")
-    quick = [name for name, attack in ATTACKS.items() if Need.BUDGET not in attack.needs]
-    for method, (release, key) in releases.items():
-        typer.echo(f"\nAttacking {method}:")
-        learns = method in LEARN
-        options = AuditOptions(
-            originals,
-            release,
-            key=key,
-            judge="histogram" if learns else "people",
-            out=destination / f"{method}.audit",
-            show_originals=True,
-            learn=UPDATES if learns else None,
-            attacks=[*quick, LEARNER] if learns else None,
-        )
-        measure(options)
+    workers = len(os.sched_getaffinity(0))
+    people, faces = destination / "originals" / "people", destination / "originals" / "faces"
+    if not people.exists():
+        generate.people(people, identities=2 * PEOPLE, images=SHOTS, cameras=2, seed=0, height=HEIGHT)
+    generate.faces(faces, people=FACES, images=SHOTS, size=SIDE, seed=0)
+    parts = []
+    for title, kind, data in (("People, as cameras see them", "people", people), ("Faces", "faces", faces)):
+        typer.echo(f"\n{title}:")
+        done = run_benchmark(
+            BenchmarkOptions(
+                data, METHODS[kind], kind=kind, budget="none", out=destination / kind, show_originals=True,
+                workers=workers,
+            ),
+            on_audit=lambda name: typer.echo(f"protected and attacked: {name}"),
+        )  # fmt: skip
+        for line in lines(done):
+            typer.echo(line)
+        parts.append((title, done))
+    page = destination / PAGE
+    page.write_text(page_html(parts, destination.resolve()), encoding="utf-8")
+    typer.echo(f"\nThe page to look at: {page}")

@@ -9,34 +9,40 @@ from PIL import Image, ImageDraw, ImageFont
 
 from veilkit.datasets.folder import load_folder
 from veilkit.errors import DataError
-from veilkit.key import read_key
+from veilkit.key import Key
 from veilkit.media.writing import Files
 from veilkit.pipeline.manifest import read_manifest
 
-_CELL = (96, 192)
+_HEIGHT, _LEAST, _MOST = 160, 64, 240  # of a cell, and of its width
 _GAP = 4
-_MARGIN = 92
+_MARGIN = 130
 
 
-def write_sheet(target: Path, originals: Path, releases: Mapping[str, tuple[Path, Path]], columns: int = 10) -> None:
-    """Draw evenly chosen originals above their counterparts in each release (name -> (folder, key file))."""
+def write_sheet(target: Path, originals: Path, releases: Mapping[str, tuple[Path, Key]], columns: int = 10) -> None:
+    """Draw evenly chosen originals above their counterparts in each release (name -> (folder, its key)).
+
+    What a release does not hold is left white.
+    """
     records = load_folder(originals).records
     chosen = records[:: max(1, len(records) // columns)][:columns]
     rows = {"original": [originals / record.path for record in chosen]}
-    for name, (folder, key_file) in releases.items():
-        manifest, key = read_manifest(folder), read_key(key_file)
+    for name, (folder, key) in releases.items():
+        manifest = read_manifest(folder)
         if manifest is None:
             raise DataError(f"{folder} has no manifest: is the release finished?")
         files = Files(manifest.image_format)
         rows[name] = [folder / (key.pseudonym(record.path) + files.suffix(record.path)) for record in chosen]
-    width = _MARGIN + len(chosen) * (_CELL[0] + _GAP)
-    sheet = Image.new("RGB", (width, _GAP + len(rows) * (_CELL[1] + _GAP)), "white")
+    with Image.open(rows["original"][0]) as first:
+        across = min(_MOST, max(_LEAST, round(_HEIGHT * first.width / first.height)))
+    sheet = Image.new("RGB", (_MARGIN + len(chosen) * (across + _GAP), _GAP + len(rows) * (_HEIGHT + _GAP)), "white")
     draw, font = ImageDraw.Draw(sheet), ImageFont.load_default(size=16)
     for row, (name, shown) in enumerate(rows.items()):
-        top = _GAP + row * (_CELL[1] + _GAP)
-        draw.text((8, top + _CELL[1] // 2 - 8), name, fill="black", font=font)
+        top = _GAP + row * (_HEIGHT + _GAP)
+        draw.text((8, top + _HEIGHT // 2 - 8), name, fill="black", font=font)
         for column, file in enumerate(shown):
-            with Image.open(file) as image:
-                sheet.paste(image.convert("RGB").resize(_CELL), (_MARGIN + column * (_CELL[0] + _GAP), top))
+            if file.is_file():
+                with Image.open(file) as image:
+                    cell = image.convert("RGB").resize((across, _HEIGHT))
+                sheet.paste(cell, (_MARGIN + column * (across + _GAP), top))
     target.parent.mkdir(parents=True, exist_ok=True)
     sheet.save(target)

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from studies.comparison.spec_text import spec_text
 from tests.audit.folders import blur, changed, plain
 from tests.methods.experts import tiny_expert_file
 from veilkit.audit.inputs.spec import read_spec
+from veilkit.audit.inputs.spec_text import spec_text
 from veilkit.audit.matrix import combinations, run_matrix
 from veilkit.cli import app
 from veilkit.errors import CheckpointError, ConfigError, DataError, UsageError, VeilkitError

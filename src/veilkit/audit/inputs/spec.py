@@ -9,7 +9,7 @@ import re
 import tomllib
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -61,11 +61,12 @@ class _Part(BaseModel):
 class DatasetSpec(_Part):
     """Originals, and who is in them. unseen, held_out: for synthetic releases.
 
-    attacks, start: on these pictures, in place of the spec's.
+    attacks, start: on these pictures, in place of the spec's. kind: what they are judged by, as `--kind`.
     """
 
     name: Name
     originals: Path
+    kind: Literal["auto", "faces", "people"] | None = None
     labels: str = "auto"
     boxes: Path | None = None
     unseen: Path | None = None
