@@ -15,7 +15,7 @@ from veilkit.audit.alarms import check_attacks, raise_alarms
 from veilkit.audit.alarms.pairs import check_pairs
 from veilkit.audit.cells.budget import affordable, with_choice
 from veilkit.audit.cells.differences import tally
-from veilkit.audit.cells.engine import compute_cells
+from veilkit.audit.cells.engine import compute_cells, seconds_of_attacks
 from veilkit.audit.cells.prepared import (
     ATTACK,
     EVIDENCE,
@@ -35,8 +35,9 @@ from veilkit.audit.private_files import private_audit_folder, write_private
 from veilkit.audit.report.html import write_report
 from veilkit.audit.report.markdown import write_markdown
 from veilkit.audit.report.pictures import recovered_pictures
+from veilkit.audit.report.signing import write_signing
 from veilkit.audit.result import AuditResult
-from veilkit.audit.run import REPORT, RESULT, TEXT
+from veilkit.audit.run import REPORT, RESULT, SIGNING, TEXT
 from veilkit.audit.verdicts.findings import summarise
 from veilkit.audit.verdicts.gaps import check_manifest, unmeasured
 from veilkit.audit.verdicts.levels import level_verdicts
@@ -44,6 +45,7 @@ from veilkit.audit.verdicts.verdict import chosen_thresholds
 from veilkit.configs import as_dict
 from veilkit.errors import DestinationError
 from veilkit.experts.names import file_sha256
+from veilkit.pipeline.ledger_queries import ledger_counts
 from veilkit.pipeline.pairing import HOW_TEXT
 from veilkit.rng import Randomness
 from veilkit.version import __version__
@@ -91,11 +93,15 @@ def measure(options: AuditOptions) -> AuditResult:
             recovered_pictures(result.attacks, prepared.target, _RECOVERED) if options.show_originals else None
         )
         _write(target / RESULT, result.to_json())
+        seconds = seconds_of_attacks(files, (each.attack for each in result.attacks if each.applicable))
         _write(target / TEXT, write_markdown(result))
         _write(
             target / REPORT,
-            write_report(result, prepared.subject, show_originals=options.show_originals, recovered=recovered),
+            write_report(
+                result, prepared.subject, show_originals=options.show_originals, recovered=recovered, seconds=seconds
+            ),
         )
+        _write(target / SIGNING, write_signing(result, ledger_counts(plan.private_folders)))
     return result
 
 

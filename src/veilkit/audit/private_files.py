@@ -10,8 +10,9 @@ from pathlib import Path
 from veilkit.errors import DestinationError
 
 FOLDER_MODE, FILE_MODE = 0o700, 0o600
-MADE_BY_AUDITS = frozenset({"audit.json", "report.html", "audit.md", "cache", "cells", "matrix.json", "audits",
-                            "releases"})  # fmt: skip
+MADE_BY_AUDITS = frozenset(
+    {"audit.json", "report.html", "audit.md", "sign.html", "cache", "cells", "matrix.json", "audits", "releases"}
+)
 """What lies in an audit's folder; one that holds anything else may be shared, and keeps its mode."""
 
 

@@ -11,12 +11,13 @@ from veilkit.options import takes
 if TYPE_CHECKING:
     from veilkit.audit.result import AuditResult
 
-RESULT, REPORT, TEXT = "audit.json", "report.html", "audit.md"
+RESULT, REPORT, TEXT, SIGNING = "audit.json", "report.html", "audit.md", "sign.html"
 
 
 @takes(AuditOptions)
 def run_audit(originals: str | Path, protected: str | Path, **options: Any) -> AuditResult:
-    """Measure a folder of protected pictures, whoever made it, and write audit.json, report.html and audit.md.
+    """Measure a folder of protected pictures, whoever made it, and write audit.json, report.html, audit.md and
+    sign.html.
 
     The expert's numbers are utility, those of the independent judge are privacy. A stopped audit goes on when it is
     called again: features are kept in OUT/cache and what attacks found in OUT/cells. All of it is its owner's alone

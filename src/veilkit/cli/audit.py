@@ -165,7 +165,7 @@ def compare(audits: Audits, out: Out = Path("compare"), thresholds: ThresholdsFi
     """Compare audits: what each release keeps and leaks at each level, and which no other beats.
 
     The first audit is what the others are compared with, search by search where they have the same originals. Audits
-    of other originals, of other searches, or by another expert or judge are listed, and not compared.
+    of other originals, of other searches, or by another judge are listed, and not compared; experts may differ.
     """
     from veilkit.audit.report.compare_report import PAGE, change, write_comparison
 

@@ -117,6 +117,28 @@ def known_release(private: Path, pictures: Mapping[str, str]) -> Known | None:
     return None
 
 
+def ledger_counts(folders: Sequence[Path]) -> dict[str, int] | None:
+    """How many pictures were protected, refused or left to do, and how many of them hold something doubtful.
+
+    Of the one ledger in the folders, which is only read; None where there is none, or several.
+    """
+    found = list(dict.fromkeys(file for folder in folders for file in sorted(folder.glob("*.ledger"))))
+    if len(found) != 1:
+        return None
+    query = (
+        "SELECT state, COUNT(*), SUM(coalesce(json_extract(report, '$.counts.doubtful'), 0) > 0) FROM pictures "
+        "WHERE present = 1 GROUP BY state"
+    )
+    try:
+        with closing(_opened(found[0])) as ledger:
+            rows = ledger.execute(query).fetchall()
+    except sqlite3.Error:
+        return None
+    counts = {str(state): int(count) for state, count, _ in rows}
+    return {**dict.fromkeys(("done", "refused", "waiting"), 0), **counts,
+            "doubtful": sum(int(doubtful or 0) for _, _, doubtful in rows)}  # fmt: skip
+
+
 def _rows(ledger: sqlite3.Connection, pictures: Mapping[str, str]) -> Iterator[Row]:
     """The pictures that a ledger knows with the hash that they have here."""
     query = "SELECT output, source, identity, output_sha256, source_sha256, report FROM pictures WHERE state = 'done'"

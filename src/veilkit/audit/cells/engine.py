@@ -12,8 +12,9 @@ import pickle
 import signal
 import sys
 import threading
+import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, Self
@@ -64,11 +65,18 @@ def compute_cells(prepared: Prepared, files: CellFiles, workers: int = 1) -> dic
 def compute_cell(prepared: Prepared, files: CellFiles, cell: str) -> dict[str, Any]:
     """Compute one cell and keep it."""
     facts = as_json(prepared.facts(cell))
+    begun = time.process_time()
     result = as_json(prepared.compute(cell))
-    files.write(
-        cell, {"format": FORMAT, "cell": cell, **_labels(prepared.plan, cell), "facts": facts, "result": result}
-    )
+    about = {**_labels(prepared.plan, cell), "processor_seconds": round(time.process_time() - begun, 2)}
+    files.write(cell, {"format": FORMAT, "cell": cell, **about, "facts": facts, "result": result})
     return dict(result)
+
+
+def seconds_of_attacks(files: CellFiles, attacks: Iterable[str]) -> dict[str, float]:
+    """Processor time of each attack with its gates, where its cell says it; what another had computed was free."""
+    held = {attack: files.read(f"{ATTACK}{attack}") for attack in attacks}
+    taken = {attack: each.get("processor_seconds") for attack, each in held.items() if each is not None}
+    return {attack: float(seconds) for attack, seconds in taken.items() if isinstance(seconds, int | float)}
 
 
 def holds(held: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:

@@ -1,8 +1,9 @@
 """Several audits side by side: what each release keeps and leaks, and which no other beats.
 
-Only audits of the same originals, by the same expert and judge, can be compared; the first one sets them. Leaks are
-compared attack by attack, and a level by the worst of the attacks that are valid in all of them: an audit that tried
-more must not look worse for it.
+Only audits of the same originals, by the same judge, can be compared; the first one sets them. What releases keep may
+be said by different experts, each its own method's; then no difference of it is given. Leaks are compared attack by
+attack, and a level by the worst of the attacks that are valid in all of them: an audit that tried more must not look
+worse for it.
 """
 
 from __future__ import annotations
@@ -94,9 +95,24 @@ def read_audits(paths: Sequence[Path]) -> list[tuple[str, AuditResult]]:
         if not file.is_file():
             raise DataError(f"there is no audit at {path}: expected a folder with {RESULT}, or that file itself")
         found.append((file.resolve().parent.name.removesuffix(".audit"), read_audit(file)))
-    names = [name for name, _ in found]
+    named = list(zip(_methods([result for _, result in found]), found, strict=True))
+    names = [method or folder for method, (folder, _) in named]
+    names = [name if names.count(name) == 1 else f"{name} ({folder})" if method else name
+             for name, (method, (folder, _)) in zip(names, named, strict=True)]  # fmt: skip
     return [(name if names.count(name) == 1 else f"{name} ({place})", result)
-            for place, (name, result) in enumerate(found, 1)]  # fmt: skip
+            for place, (name, (_, result)) in enumerate(zip(names, found, strict=True), 1)]  # fmt: skip
+
+
+def _methods(results: Sequence[AuditResult]) -> list[str]:
+    """What made each release, with the settings that tell it from others by that method; empty where not stated."""
+    releases = [each.release or {} for each in results]
+    names = []
+    for each in releases:
+        alike = [other.get("config") or {} for other in releases if other.get("method") == each.get("method")]
+        own = each.get("config") or {}
+        odd = [name for name in own if any(other.get(name) != own[name] for other in alike)]
+        names.append(" ".join((str(each.get("method") or ""), *(f"{name}={own[name]}" for name in odd))).strip())
+    return names
 
 
 def compare(audits: Sequence[tuple[str, AuditResult]], thresholds: Thresholds | None = None) -> Comparison:
@@ -129,7 +145,6 @@ def not_comparable(first: AuditResult, other: AuditResult) -> tuple[str, ...]:
     fewer = "" if counts[0] == counts[1] else f", or not all of them ({counts[0]} and {counts[1]} pictures)"
     checks = {
         f"other originals{fewer}": first.originals.sha256 != other.originals.sha256,
-        "another expert": (first.expert.sha256, first.expert.flip) != (other.expert.sha256, other.expert.flip),
         "another judge": (first.judge.sha256, first.judge.flip) != (other.judge.sha256, other.judge.flip),
         "other searches": (first.queries, first.gallery, first.cameras_used)
         != (other.queries, other.gallery, other.cameras_used),
@@ -141,12 +156,22 @@ def _differences(first: Compared, other: Compared) -> dict[str, Score]:
     one, two = first.result.tallies, other.result.tallies
     found = {}
     for what, (by, setting) in _PAIRED.items():
-        valid = what == "utility" or all(_valid(each.attack(what)) for each in (first, other))
+        valid = (
+            _one_expert(first, other)
+            if what == "utility"
+            else all(_valid(each.attack(what)) for each in (first, other))
+        )
         if one is not None and two is not None and valid:
             difference = tallied_difference(two, one, by, setting)  # type: ignore[arg-type]
             if difference is not None:
                 found[what] = difference
     return found
+
+
+def _one_expert(first: Compared, other: Compared) -> bool:
+    """Whether the same recogniser says what is kept of both."""
+    one, two = first.result.expert, other.result.expert
+    return (one.sha256, one.flip) == (two.sha256, two.flip)
 
 
 def _level(level: Level, audits: Sequence[Compared]) -> LevelComparison:
@@ -188,7 +213,10 @@ def _notes(rows: Sequence[Compared]) -> list[str]:
     for row in rows[1:]:
         if row.apart:
             continue
-        if "utility" not in row.differences:
+        if not _one_expert(rows[0], row):
+            one, two = (each.result.expert.name for each in (row, rows[0]))
+            notes.append(f"what {row.name} keeps is judged by {one}, what {rows[0].name} keeps by {two}")
+        elif "utility" not in row.differences:
             notes.append(
                 f"{row.name} is not compared search by search: its audit or the first's keeps no searches of these "
                 "people in the same order; audit both again"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -14,7 +15,7 @@ from veilkit.audit.report.model import ADVICE, RISKS, Report, report_of
 from veilkit.audit.report.pictures import Recovered, recovered_rows, recovering, strip
 from veilkit.audit.report.plane import plane_figure
 from veilkit.audit.result import AuditResult
-from veilkit.audit.verdicts.verdict import Grade
+from veilkit.audit.verdicts.verdict import KNOWS, Grade
 from veilkit.audit.verdicts.wording import described, direction, percent, points, shown, span, unbroken
 
 SIGNS = dict(zip(Grade, "■▲△?○×–", strict=True))
@@ -43,10 +44,15 @@ def as_markup(drawn: str) -> Markup:
 
 
 def write_report(
-    result: AuditResult, subject: Subject, *, show_originals: bool, recovered: Recovered | None = None
+    result: AuditResult,
+    subject: Subject,
+    *,
+    show_originals: bool,
+    recovered: Recovered | None = None,
+    seconds: Mapping[str, float] | None = None,
 ) -> str:
     """The report's HTML. recovered: pictures that an attack recovered, shown only beside originals, for it may have
-    succeeded.
+    succeeded. seconds: processor time of attacks.
     """
     report = report_of(result)
     return (
@@ -63,6 +69,8 @@ def write_report(
             advice=ADVICE,
             risks_note=RISKS,
             plane=_plane(report),
+            knows=KNOWS,
+            seconds=seconds or {},
             figures=_figures(result),
             setting_text=SETTING_TEXT,
         )

@@ -12,6 +12,8 @@ from veilkit.audit.verdicts.verdict import Grade
 from veilkit.audit.verdicts.wording import direction, percent, points, shown, span
 from veilkit.types import Score
 
+_RISK_HEAD = ("risk (WP216)", "verdict", "main attack", "finds (95 % interval)", "baseline", "control", "residual")
+
 
 def write_markdown(result: AuditResult) -> str:
     """audit.md. It holds no picture, no path and no original's name."""
@@ -78,10 +80,11 @@ def _short(report: Report) -> Iterator[str]:
 
 
 def _risks(report: Report) -> Iterator[str]:
-    rows = [(f"{row.risk}: {row.asks}", row.grade, row.attack, row.figure, row.naive, row.control)
+    rows = [(f"{row.risk}: {row.asks}", row.grade, row.attack, row.figure, row.naive, row.control,
+             row.residual)
             for row in report.risks]  # fmt: skip
     yield from ("## Singling out, linkability, inference", "")
-    yield from table(("risk (WP216)", "verdict", "worst attack", "finds (95 % interval)", "naive", "control"), rows)
+    yield from table(_RISK_HEAD, rows)
     yield from (RISKS, "")
 
 

@@ -13,7 +13,7 @@ from veilkit.audit.report.plane import Point, anchors
 from veilkit.audit.report.tables import AttackRow, RecognitionTable, attack_rows, recognition_tables
 from veilkit.audit.result import DIFFERENCE, AuditResult, Finding, Measurement
 from veilkit.audit.verdicts.remedies import needed
-from veilkit.audit.verdicts.verdict import ORDER, Grade, LevelVerdict, Thresholds
+from veilkit.audit.verdicts.verdict import ORDER, Grade, LevelVerdict, Thresholds, over_chance
 from veilkit.audit.verdicts.wording import described, percent, shown, span
 from veilkit.configs import as_dict, with_settings
 from veilkit.display import counted
@@ -23,7 +23,8 @@ from veilkit.types import Score
 SAME_MODEL = "Judge and expert are one and the same model: the judge's numbers are not independent (see --judge)."
 
 RISKS = (
-    "Naive: blind guessing. Control: the same attack on independent noise, where nothing is left to find. The risk "
+    "Baseline: blind guessing. Control: the same attack on independent noise, with nothing left to find. Residual: "
+    "(found − control) / (1 − control), or over the baseline without a control. The risk "
     "that is left is what these attackers found, and what others may: this does not say that the pictures are "
     "anonymous. Repeat the audit when the method, its settings or the attackers change."
 )
@@ -83,7 +84,8 @@ class RiskRow:
     """One of the three risks of WP216: the worst attack that asks it, and what it must be compared with.
 
     figure: how much that attack got, with its interval. naive: what blind guessing gets. control: what the same
-    attack gets where nothing is left of the originals. All are texts.
+    attack gets where nothing is left of the originals. residual: how much of the way from control, or else blind
+    guessing, to certainty the attack goes, as Anonymeter has it. All are texts.
     """
 
     risk: Risk
@@ -93,6 +95,7 @@ class RiskRow:
     figure: str
     naive: str
     control: str
+    residual: str
 
 
 _ASKS = {
@@ -109,15 +112,17 @@ def risk_rows(result: AuditResult) -> tuple[RiskRow, ...]:
         asked = [each for level in result.verdicts for each in level.attacks if described(each.attack).risk() is risk]
         worst = min(asked, key=lambda each: (ORDER.index(each.grade), -(each.over_chance or 0.0)), default=None)
         if worst is None:
-            rows.append(RiskRow(risk, _ASKS[risk], Grade.NOT_ATTACKED, "–", "–", "–", "–"))
+            rows.append(RiskRow(risk, _ASKS[risk], Grade.NOT_ATTACKED, "–", "–", "–", "–", "–"))
             continue
         rate, evidence = worst.decisive, result.evidence(worst.attack)
         gates = {} if evidence is None else evidence.details.get("gates") or {}
         noise = gates.get("on noise") if gates.get("metric") == rate.metric else None
         ends = "" if rate.low is None or rate.high is None else f" ({100 * rate.low:.1f}–{100 * rate.high:.1f})"
         naive, control = ("–" if each is None else percent(each) for each in (rate.chance, noise))
+        base = next((each for each in (noise, rate.chance) if each is not None), None)
+        residual = "–" if base is None else percent(over_chance(rate.value, base))
         rows.append(RiskRow(risk, _ASKS[risk], worst.grade, worst.attack,
-                            f"{rate.metric} {percent(rate.value)}{ends}", naive, control))  # fmt: skip
+                            f"{rate.metric} {percent(rate.value)}{ends}", naive, control, residual))  # fmt: skip
     return tuple(rows)
 
 

@@ -28,6 +28,16 @@ class AttackRow:
     void: bool
 
     @property
+    def cost(self) -> str:
+        """What it takes its attacker."""
+        return str(described(self.evidence.attack).cost)
+
+    @staticmethod
+    def took(seconds: float) -> str:
+        """A time as people say it."""
+        return f"{seconds / 60:.1f} min" if seconds >= 100 else f"{max(seconds, 0.1):.1f} s"
+
+    @property
     def gates_failed(self) -> str:
         """Why its gates failed; empty where they did not."""
         return "; ".join(map(str, self.evidence.invalid))
