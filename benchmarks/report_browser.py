@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -61,6 +62,26 @@ def visit(browser: Any, file: Path, **options: Any) -> Visit:
     page.on("request", lambda request: asked.append(request.url))
     page.goto(file.as_uri(), wait_until="load")
     return Visit(page, said, [url for url in asked if url != file.as_uri() and not url.startswith("data:")])
+
+
+class NoAxeError(Exception):
+    """axe-core is not here."""
+
+
+def axe_source() -> str:
+    """The script of axe-core (npm), from VEILKIT_AXE or node_modules; raises NoAxeError where it is in neither."""
+    named = os.environ.get("VEILKIT_AXE")
+    file = Path(named) if named else ROOT / "node_modules" / "axe-core" / "axe.min.js"
+    if not file.is_file():
+        raise NoAxeError("axe-core is not here: npm install axe-core, or name its axe.min.js in VEILKIT_AXE")
+    return file.read_text(encoding="utf-8")
+
+
+def violations(page: Any, axe: str) -> list[str]:
+    """What axe-core finds wrong with an open page: the rule, and where."""
+    page.evaluate(axe)
+    found = page.evaluate("axe.run().then(found => found.violations)")
+    return [f"{each['id']}: {each['nodes'][0]['html'][:160]} {each['nodes'][0]['failureSummary']}" for each in found]
 
 
 def write_report(work: Path) -> Path:
