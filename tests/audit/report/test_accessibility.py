@@ -1,4 +1,4 @@
-"""Report, page to sign, comparison and benchmark in Chromium: axe-core finds nothing, phones show all, paper suffices."""
+"""Report, page to sign, comparison, benchmark in Chromium: axe-core finds nothing, phones show it all, it prints."""
 
 from __future__ import annotations
 

@@ -40,7 +40,9 @@ _LEAST = 24  # pixels: smaller faces say little to a recogniser
 _LONGEST = 1280  # pixels a side at which faces are looked for
 _MASK = 1_000_000  # pixels of a mask, about
 _UPRIGHT, _SMALL = 1.6, 0.25  # a crop of a standing person is so much higher than wide, and its face so small
-_MIDDLE, _FACE, _HEAD = (0.5, 0.547), (0.32, 0.4), (0.4, 0.5)  # of ovals in a wide crop, in shares of its side
+_MIDDLE = 0.5, 0.547  # of ovals in a wide crop, in shares of its side
+FACE_OVAL, HEAD_OVAL = (0.32, 0.4), (0.4, 0.5)
+"""Half axes of what counts as a face, and of what is hidden of it in its surroundings, in shares of a wide crop."""
 _EYES = {"five": ([0], [1]), "dlib-5": ([0, 1], [2, 3]), "68": (list(range(36, 42)), list(range(42, 48)))}
 _ORDERS: tuple[PointOrder, ...] = get_args(PointOrder)
 
@@ -89,9 +91,10 @@ class Face:
 
 @dataclass(frozen=True, slots=True)
 class FacePart:
-    """A face as a picture of its own."""
+    """A face as a picture of its own, seen through an oval of these half axes."""
 
     face: Face
+    oval: tuple[float, float] = FACE_OVAL
 
     def size(self, height: int, width: int) -> tuple[int, int]:
         """Height and width."""
@@ -101,16 +104,17 @@ class FacePart:
         """HWC uint8 of the whole picture -> of the face, what stands beside it in the face's mean colour."""
         image = torch.from_numpy(pixels).permute(2, 0, 1)[None].float()
         crop = WIDE[self.face.order].align(image, torch.tensor([self.face.points]), SIDE)[0].permute(1, 2, 0).numpy()
-        inside = _oval(_grid(SIDE, SIDE) / SIDE, _FACE)
+        inside = _oval(_grid(SIDE, SIDE) / SIDE, self.oval)
         crop[~inside] = crop[inside].mean(axis=0)
         return np.asarray(crop.round().clip(0, 255), dtype=np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
 class SurroundingsPart:
-    """A whole picture without its faces."""
+    """A whole picture without its faces, each under an oval of these half axes."""
 
     faces: tuple[Face, ...]
+    oval: tuple[float, float] = HEAD_OVAL
 
     def size(self, height: int, width: int) -> tuple[int, int]:
         """Height and width."""
@@ -124,7 +128,7 @@ class SurroundingsPart:
         places = torch.from_numpy(_grid(rows, columns) * (width / columns, height / rows)).float().flatten(0, 1)
         mask = np.zeros((rows, columns), dtype=np.uint8)
         for face in self.faces:
-            mask |= _oval(moved(places[None], face.matrix())[0].numpy().reshape(rows, columns, 2) / SIDE, _HEAD)
+            mask |= _oval(moved(places[None], face.matrix())[0].numpy().reshape(rows, columns, 2) / SIDE, self.oval)
         hidden = cv2.resize(mask, (width, height), interpolation=cv2.INTER_NEAREST) > 0
         covered = pixels.copy()
         covered[hidden] = pixels[~hidden].mean(axis=0).round() if not hidden.all() else 0
@@ -161,7 +165,7 @@ def find_faces(
     with Progress(len(digests), f"looking for faces in {what}", done=len(digests) - len(missing)) as progress:
         for digest, path in missing.items():
             try:
-                row = _row(_faces_in(decode(read_bytes(root / path, limits), limits), finder))
+                row = _row(faces_in(decode(read_bytes(root / path, limits), limits), finder))
             except RefusedImage as refusal:
                 raise DataError(f"a picture changed during the audit: {refusal.reason}; run it again") from None
             cache.put(kind, [(digest, row)])
@@ -186,7 +190,7 @@ def shows_faces(originals: Path, finder: Detector, limits: Limits) -> bool:
         height, width = pixels.shape[:2]
         if min(height, width) < _LEAST:
             continue
-        faces = _faces_in(pixels, finder)
+        faces = faces_in(pixels, finder)
         upright = height >= _UPRIGHT * width
         shown += bool(faces) and not (upright and faces[0].height < _SMALL * height)
     return looked > 0 and shown >= _MOST * looked
@@ -265,8 +269,8 @@ def face_of(file: File) -> Face:
     return file.part.face
 
 
-def _faces_in(pixels: NDArray[np.uint8], finder: Detector) -> list[Face]:
-    """Largest first, those that are large enough."""
+def faces_in(pixels: NDArray[np.uint8], finder: Detector) -> list[Face]:
+    """The faces of HWC uint8 pixels, largest first, those that are large enough."""
     scale = min(1.0, _LONGEST / max(pixels.shape[:2]))
     if scale < 1.0:
         size = max(1, round(pixels.shape[1] * scale)), max(1, round(pixels.shape[0] * scale))

@@ -15,6 +15,7 @@ _AREA = Area(height=340, left=56, right=26, top=16, bottom=46)
 _GLYPH = 7.2  # width of a letter of the labels, in units of the figure
 _PLACES: tuple[tuple[float, float, str], ...] = (
     (10, -8, "start"), (10, 17, "start"), (-10, -8, "end"), (-10, 17, "end"), (10, 31, "start"), (10, -22, "start"),
+    (-10, 31, "end"), (-10, -22, "end"), (-10, 45, "end"), (-10, -36, "end"), (10, 45, "start"), (10, -36, "start"),
 )  # fmt: skip
 
 Box = tuple[float, float, float, float]
