@@ -111,8 +111,9 @@ def main() -> None:
         id="face-ovals", claim="Ovals of faces in audits that differ from those that training people ask for",
         figure=others, bar="== 0", unit="ovals", data="LFW, training folds 1 to 7",
         scale=f"{len(sides[0])} people, two pictures each; judge {JUDGE}", seed=SEED, command=COMMAND,
-        note=f"the rule asks for {chosen['face']} for a face (finds {inside[face]:.1%} of {whole:.1%} without an oval) "
-        f"and {chosen['head']} around it ({outside[head]:.1%} are found by what is left, blind guessing {chance:.1%})",
+        note=f"the rule asks for {chosen['face']} for a face (through it {inside[face]:.1%} are found, of {whole:.1%} "
+        f"without), and for {chosen['head']} around one ({outside[head]:.1%} are found by the rest, blind guessing "
+        f"{chance:.1%})",
     )  # fmt: skip
 
 
