@@ -93,12 +93,12 @@ def measure(options: AuditOptions) -> AuditResult:
             recovered_pictures(result.attacks, prepared.target, _RECOVERED) if options.show_originals else None
         )
         _write(target / RESULT, result.to_json())
-        seconds = seconds_of_attacks(files, (each.attack for each in result.attacks if each.applicable))
+        taken = seconds_of_attacks(files, (each.attack for each in result.attacks if each.applicable))
         _write(target / TEXT, write_markdown(result))
         _write(
             target / REPORT,
             write_report(
-                result, prepared.subject, show_originals=options.show_originals, recovered=recovered, seconds=seconds
+                result, prepared.subject, show_originals=options.show_originals, recovered=recovered, seconds=taken
             ),
         )
         _write(target / SIGNING, write_signing(result, ledger_counts(plan.private_folders)))

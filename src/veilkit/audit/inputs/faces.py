@@ -41,7 +41,7 @@ _LONGEST = 1280  # pixels a side at which faces are looked for
 _MASK = 1_000_000  # pixels of a mask, about
 _UPRIGHT, _SMALL = 1.6, 0.25  # a crop of a standing person is so much higher than wide, and its face so small
 _MIDDLE = 0.5, 0.547  # of ovals in a wide crop, in shares of its side
-FACE_OVAL, HEAD_OVAL = (0.32, 0.4), (0.4, 0.5)
+FACE_OVAL, HEAD_OVAL = (0.352, 0.44), (0.48, 0.6)
 """Half axes of what counts as a face, and of what is hidden of it in its surroundings, in shares of a wide crop."""
 _EYES = {"five": ([0], [1]), "dlib-5": ([0, 1], [2, 3]), "68": (list(range(36, 42)), list(range(42, 48)))}
 _ORDERS: tuple[PointOrder, ...] = get_args(PointOrder)
