@@ -5,8 +5,8 @@
 Each release is audited once with the command as a newcomer gives it, in its default three minutes. Crops of people:
 generated ones, and CUHK03-NP's test people under each method. Photographs of faces: LFW's test people (folds 8
 to 10) under each method on faces, and generated group photographs that deface has blurred. A video of generated faces
-that move. What each audit answered is kept in runs/first-audit, so that a run may be stopped or divided (--only); rows
-say what was audited. "Too few to tell" is no answer here. Where the machine does other things as well, minutes
+that move. What each audit answered is kept in runs/first-audit: a run may be stopped, or divided by --only, and its
+rows say what was audited. "Too few to tell" is no answer here. Where the machine does other things as well, minutes
 are those of the processor.
 """
 
