@@ -4,7 +4,7 @@
 
 MobileFaceNet searches for people of LFW's training folds (1 to 7), one picture each among another of everybody. The
 oval of a face is the smallest through which it finds at least 99 % of what it finds without one. The oval that hides
-a face from its surroundings is the smallest around which it finds no more than twice what blind guessing finds.
+a face from its surroundings is the smallest around which it finds no more than twice what blind guessing finds, or the largest that is tried.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from veilkit.rng import Randomness
 
 COMMAND = "VEILKIT_DATA=... VEILKIT_WEIGHTS=... python benchmarks/face_ovals.py"
 JUDGE, PEOPLE, SEED = "mobilefacenet@arcface", 80, 0
-SCALES = (0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3)
+SCALES = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2)
+FACE, HEAD = (0.32, 0.4), (0.4, 0.5)  # what they are scales of
 KEPT, MOST = 0.99, 2.0
 Pictures = list[tuple[NDArray[np.uint8], faces.Face]]
 
@@ -100,13 +101,15 @@ def main() -> None:
     print(f"{len(sides[0])} people; without an oval {whole:.3f}, blind guessing {chance:.3f}", flush=True)
     inside, outside = [], []
     for scale in SCALES:
-        inside.append(finds(sides, through(scaled(faces.FACE_OVAL, scale))))
-        outside.append(finds(sides, around(scaled(faces.HEAD_OVAL, scale))))
+        inside.append(finds(sides, through(scaled(FACE, scale))))
+        outside.append(finds(sides, around(scaled(HEAD, scale))))
         print(f"{scale:g}: through the oval {inside[-1]:.3f}, around it {outside[-1]:.3f}", flush=True)
     face = first(inside, lambda rate: rate >= KEPT * whole)
     head = first(outside, lambda rate: rate <= MOST * chance)
-    chosen = {"face": scaled(faces.FACE_OVAL, SCALES[face]), "head": scaled(faces.HEAD_OVAL, SCALES[head])}
-    others = sum(SCALES[place] != 1.0 for place in (face, head))
+    chosen = {"face": scaled(FACE, SCALES[face]), "head": scaled(HEAD, SCALES[head])}
+    others = sum(
+        used != asked for used, asked in zip((faces.FACE_OVAL, faces.HEAD_OVAL), chosen.values(), strict=True)
+    )
     record(
         id="face-ovals", claim="Ovals of faces in audits that differ from those that training people ask for",
         figure=others, bar="== 0", unit="ovals", data="LFW, training folds 1 to 7",
