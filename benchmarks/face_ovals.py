@@ -4,7 +4,8 @@
 
 MobileFaceNet searches for people of LFW's training folds (1 to 7), one picture each among another of everybody. The
 oval of a face is the smallest through which it finds at least 99 % of what it finds without one. The oval that hides
-a face from its surroundings is the smallest around which it finds no more than twice what blind guessing finds, or the largest that is tried.
+a face from its surroundings is the smallest around which it finds no more than twice what blind guessing finds, or
+the largest that is tried.
 """
 
 from __future__ import annotations
