@@ -10,9 +10,9 @@ import typer
 
 Destination = Annotated[Path, typer.Argument(metavar="DST", help="A new or empty folder.")]
 PAGE = "demo.html"
-METHODS = {"people": ("blur", "pixelate", "pixelfade"), "faces": ("faceblur", "facereplace")}
+METHODS = {"people": ("blur", "pixelate", "pixelfade"), "faces": ("faceblur", "pixelate")}
 PEOPLE, SHOTS, HEIGHT = 32, 4, 128  # of generated pedestrians; as many others, for training, are not protected
-FACES, SIDE = 30, 128
+FACES, SIDE = 14, 128
 
 
 def demo(destination: Destination = Path("runs/demo")) -> None:
