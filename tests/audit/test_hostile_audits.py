@@ -146,7 +146,14 @@ def wide(folder: Path) -> list[str]:
 def test_features_cells_and_report_are_private_under_any_umask(blurred: tuple[Path, Path], umask: int) -> None:
     audit_of(blurred, show_originals=True)
     out = blurred[1].with_name("p.audit")
-    assert {entry.name for entry in out.iterdir()} == {"audit.json", "audit.md", "cache", "cells", "report.html"}
+    assert {entry.name for entry in out.iterdir()} == {
+        "audit.json",
+        "audit.md",
+        "cache",
+        "cells",
+        "report.html",
+        "sign.html",
+    }
     assert (out / "cache" / "features.sqlite").stat().st_mode & 0o777 == 0o600
     assert [out / each for each in ("", "cache", "cells") if (out / each).stat().st_mode & 0o777 != 0o700] == []
     assert wide(out) == []
@@ -161,7 +168,7 @@ def test_the_wide_folder_of_an_older_audit_is_tightened(blurred: tuple[Path, Pat
     (out / "9999999.part").touch()
     audit_of(blurred, show_originals=True)
     assert [out / each for each in ("", "cache", "cells") if (out / each).stat().st_mode & 0o777 != 0o700] == []
-    for file in ("cache/features.sqlite", "audit.json", "report.html", "audit.md"):
+    for file in ("cache/features.sqlite", "audit.json", "report.html", "audit.md", "sign.html"):
         assert (out / file).stat().st_mode & 0o777 == 0o600, file
 
 

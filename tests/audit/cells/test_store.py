@@ -47,6 +47,8 @@ def test_a_cell_holds_all_that_its_numbers_depend_on(folders: tuple[Path, Path],
     assert score["role"] == "privacy"
     assert score["low"] <= score["value"] <= score["high"]
     assert held["result"]["details"]["gates"]["metric"] == "rank-1"
+    assert 0.0 <= held["processor_seconds"] < 60.0
+    assert "of a processor with its gates" in (tmp_path / "a" / "report.html").read_text()
 
 
 def test_cells_are_found_again_and_only_what_changed_is_computed(folders: tuple[Path, Path], tmp_path: Path) -> None:
@@ -118,12 +120,15 @@ def test_a_wrong_start_is_told_before_anything_is_written(folders: tuple[Path, P
 
 
 @pytest.mark.slow
-def test_workers_leave_the_same_bytes(folders: tuple[Path, Path], tmp_path: Path) -> None:
+def test_workers_leave_the_same_cells(folders: tuple[Path, Path], tmp_path: Path) -> None:
     results = [audit(*folders, out=tmp_path / f"w{count}", workers=count) for count in (1, 2)]
     assert results[0] == results[1]
     one, two = (
-        {file.name: file.read_bytes() for file in (tmp_path / name / "cells").iterdir()} for name in ("w1", "w2")
+        {file.name: json.loads(file.read_text()) for file in (tmp_path / name / "cells").iterdir()}
+        for name in ("w1", "w2")
     )
+    for each in (*one.values(), *two.values()):
+        assert each.pop("processor_seconds", 0.0) >= 0.0  # all but the time that it took
     assert one == two
 
 
