@@ -194,6 +194,8 @@ def hostile() -> None:
             each.close()
         alive = server.process.poll() is None and server.ask("GET", "/api/about")[0] == 200
         log = server.log.read_text()
+        for line in sorted(set(re.findall(r"^[\w.]+(?:Error|Exception|Disconnect)\b.*", log, re.MULTILINE)))[:9]:
+            print("logged:", line)
         crashes = (not alive) + log.count("Traceback") + sum(n for name, n in tally.items() if name.endswith(" 500"))
         jobs = json.loads(server.ask("GET", "/api/jobs")[1])
         for job in jobs:
@@ -643,6 +645,7 @@ def speed() -> None:
             for step in range(3)
         ]
         print(f"views {views}; first previews {first}; later {again} (seconds: processor, wall)")
+    worst = max(spent for spent, _ in (first, *again))
     busy = f"load {os.getloadavg()[0]:.0f} on {len(os.sched_getaffinity(0))} cores while measured"
     record(
         id="serve-first-view",
@@ -658,9 +661,9 @@ def speed() -> None:
     )
     record(
         id="serve-previews",
-        claim="Page: four previews of a 2-megapixel photo (faceblur, facereplace, pixelate, blur), the first "
-        "time, processor time of the busier of two helpers",
-        figure=round(first[0], 2),
+        claim="Page: four previews of a 2-megapixel photo (faceblur, facereplace, pixelate, blur), the slowest "
+        "of four times, processor time of the busier of two helpers",
+        figure=round(worst, 2),
         bar="<= 5",
         unit="s",
         data="generated faces, 1632x1224",
@@ -670,7 +673,7 @@ def speed() -> None:
         note=f"Processor time, as other work ran beside ({busy}; wall {first[1]:.1f} s)."
         + (
             ""
-            if first[0] <= 5
+            if worst <= 5
             else " Falls short: models are loaded by the first preview, and faces are looked for once "
             "for each method."
         ),

@@ -279,3 +279,20 @@ def test_names_that_are_new(tmp_path: Path) -> None:
             check_name(name)
     with pytest.raises(UsageError):
         Roots([tmp_path / "nowhere"], tmp_path)
+
+
+def test_who_hangs_up_in_the_midst_leaves_nothing_behind(web: Serving, caplog: pytest.LogCaptureFixture) -> None:
+    place = web.ask("POST", "/api/drops").json["place"]
+    head = f"Host: {web.host}\r\nAuthorization: Bearer {web.session.token}\r\nContent-Length: 500\r\n\r\nabc"
+    for path in (f"/api/drops/{place}?file=a.png", "/api/jobs"):
+        with socket.create_connection(("127.0.0.1", web.port), timeout=20) as raw:
+            raw.sendall(f"POST {path} HTTP/1.1\r\n{head}".encode())
+            time.sleep(0.3)
+    with socket.create_connection(("127.0.0.1", web.port), timeout=20) as raw:
+        raw.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzzz\r\n")
+        raw.recv(100)
+    time.sleep(0.5)
+    assert web.ask("GET", "/api/about").status == 200
+    assert not list(web.parts.drops.folder.joinpath(place).iterdir())
+    assert "Traceback" not in caplog.text
+    assert not [record for record in caplog.records if record.exc_info]

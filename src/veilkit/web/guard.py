@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs
 
+from h11 import LocalProtocolError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from veilkit.web.session import Session, same
 
@@ -73,7 +76,8 @@ class Guard:
                 given = {name.lower() for name, _ in message.setdefault("headers", [])}
                 more = [(n.encode(), v.encode()) for n, v in _HEADERS.items() if n.encode() not in given]
                 message["headers"] = [*message["headers"], *more]
-            await send(message)
+            with suppress(LocalProtocolError):  # the server has refused the rest of this request already
+                await send(message)
 
         if scope["path"] == "/" and scope["method"] == "GET" and b"code=" in scope["query_string"]:
             await self._sign_in(scope, headers, send_on)
@@ -84,6 +88,8 @@ class Guard:
             return
         try:
             await self._app(scope, self._bounded(scope, headers, receive), send_on)
+        except ClientDisconnect:
+            return  # whoever asked has gone, in the midst of what was sent
         except TooMuchError as error:
             if not begun:
                 await _answer(send_on, error.status_code, error.detail, close=True)

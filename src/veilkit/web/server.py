@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from h11 import LocalProtocolError
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from veilkit.errors import DestinationError
@@ -41,6 +42,13 @@ class PatientProtocol(H11Protocol):
         super().on_response_complete()
         self._headers_due.cancel()
         self._headers_due = self.loop.call_later(_HEADERS, self._hang_up)
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP; where an answer was given already, hang up."""
+        try:
+            super().send_400_response(msg)
+        except LocalProtocolError:
+            self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
