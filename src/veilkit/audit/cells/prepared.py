@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, is_dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
@@ -51,6 +51,7 @@ _ENGINE = 2  # raised whenever the same inputs give other numbers than before
 LEFT_OUT = Reason(ReasonCode.NOT_ASKED, "not asked for (--attack)")
 SYNTHETIC = Reason(ReasonCode.SYNTHETIC, "its pictures belong to no original")
 SMALL_BUDGET = Reason(ReasonCode.SMALL_BUDGET, "the budget is too small for an attack that learns or optimises")
+_SAMPLE = 240  # originals on which judges are compared, of whole people
 _MASKS = (128, 64)  # height and width at which people are separated from the background
 
 
@@ -73,7 +74,7 @@ class Prepared:
         self.rng = Randomness.from_seed(plan.draw_seed)
         self.subject = subject
         self.expert, expert_notes = choose_expert(plan.expert, subject.seen)
-        self.judge, judge_notes = choose_judge(plan.judge, self.expert, subject.seen)
+        self.judge, judge_notes = choose_judge(plan.judge, self.expert, subject.seen, _found_in_originals(subject))
         self.notes = (*filter(None, (plan.why_seen,)), *expert_notes, *judge_notes)
 
     @classmethod
@@ -297,3 +298,25 @@ def _limited(subject: Subject, plan: AuditPlan) -> Subject:
         "pictures, as the budget allows"
     )
     return subject.only(places, note)
+
+
+def _found_in_originals(subject: Subject) -> Callable[[Embedder], float] | None:
+    """The mAP of a recogniser among some of the originals; None where nobody can be searched for in them."""
+    originals, search = subject.originals, subject.search
+    if originals is None or search is None:
+        return None
+    right, _ = search.candidates()
+    people = np.unique(search.people[right > 0])
+    pictures = np.array([(search.identities == person).sum() for person in people])
+    most = max(2, int(_SAMPLE / pictures.mean())) if len(people) else 0
+    chosen = people[np.unique(np.linspace(0, len(people) - 1, min(most, len(people))).astype(int))]
+    places = np.flatnonzero(np.isin(search.identities, chosen))
+    sample, some = search.only(places), originals.only(places)
+    if not sample.candidates()[0].any():
+        return None
+
+    def found(embedder: Embedder) -> float:
+        features = some.features(embedder)
+        return sample.find(features, features).mean_ap
+
+    return found
