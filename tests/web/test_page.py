@@ -58,9 +58,7 @@ def test_a_folder_is_protected_and_reviewed_and_looked_up(browser: Any, web: Ser
     page.locator("article:has-text('Pixelate everything') .compare").wait_for()
     page.locator("article:has-text('Blur faces')").get_by_text("Choose this").click()
     page.locator("summary", has_text="More options").click()
-    page.get_by_label("Settings, as name=value; several with a semicolon").fill(
-        "finder=yunet;second=none;bodies=none"
-    )
+    page.get_by_label("Settings, as name=value; several with a semicolon").fill("finder=dlib;second=none;bodies=none")
     page.get_by_label("Worker processes").fill("0")
     page.click("text=Protect all pictures")
     page.get_by_text("Look through the pictures").click()

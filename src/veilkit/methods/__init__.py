@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         Calibrates,
         ChangesFaces,
         ChangesParts,
+        ChangesPlace,
         FollowsFaces,
         InjectsIdentity,
         Item,
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 __getattr__ = lazy_names(
     __name__,
     {
-        "base": "Calibrates ChangesFaces ChangesParts FollowsFaces InjectsIdentity Item Learns Method Mixes "
-        "Recoverable Synthesiser bind"
+        "base": "Calibrates ChangesFaces ChangesParts ChangesPlace FollowsFaces InjectsIdentity Item Learns Method "
+        "Mixes Recoverable Synthesiser bind"
     },
 )
 
@@ -62,6 +63,7 @@ __all__ = [
     "Calibrates",
     "ChangesFaces",
     "ChangesParts",
+    "ChangesPlace",
     "FollowsFaces",
     "InjectsIdentity",
     "Item",

@@ -204,6 +204,14 @@ class ChangesParts(Protocol):
 
 
 @runtime_checkable
+class ChangesPlace(Protocol):
+    """A method that changes one place of every picture and leaves what is around it."""
+
+    def place(self) -> tuple[float, float, float, float]:
+        """Its top, bottom, left and right, as fractions of height and width."""
+
+
+@runtime_checkable
 class ChangesFaces(ChangesParts, Protocol):
     """A method that changes the faces of a picture and nothing else."""
 

@@ -147,12 +147,17 @@ class Mask(Method[MaskConfig]):
     videos = True
     presets = {"head": MaskConfig(bottom=0.22)}  # noqa: RUF012 - Mapping in the base class
 
+    def place(self) -> tuple[float, float, float, float]:
+        """See `ChangesPlace`."""
+        return self.config.top, self.config.bottom, self.config.left, self.config.right
+
     def protect(self, batch: ImageBatch, *, rng: Randomness) -> Release:
         """Fill the box; it is rounded outwards so that it never covers less than asked for."""
         config, images = self.config, batch.images.clone()
         height, width = images.shape[-2:]
-        rows = slice(int(config.top * height), -int(-config.bottom * height // 1))
-        columns = slice(int(config.left * width), -int(-config.right * width // 1))
+        top, bottom, left, right = self.place()
+        rows = slice(int(top * height), -int(-bottom * height // 1))
+        columns = slice(int(left * width), -int(-right * width // 1))
         box = images[:, :, rows, columns]
         if config.colour == "mean":
             box.copy_(box.mean(dim=(2, 3), keepdim=True).expand_as(box))

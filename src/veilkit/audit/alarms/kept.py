@@ -23,7 +23,7 @@ from veilkit.audit.result import Alarm
 from veilkit.datasets.folder import walk
 from veilkit.display import counted
 from veilkit.media.reading import Limits
-from veilkit.methods import METHODS
+from veilkit.methods import METHODS, ChangesParts, ChangesPlace
 from veilkit.rng import Randomness
 
 Pixels = NDArray[np.uint8]
@@ -183,7 +183,7 @@ def _changes_parts(subject: Subject) -> bool:
     manifest = subject.manifest
     if manifest is None or manifest.method not in METHODS:
         return False
-    return manifest.parts is not None or manifest.method == "mask" or hasattr(METHODS[manifest.method], "parts")
+    return manifest.parts is not None or issubclass(METHODS[manifest.method], ChangesParts | ChangesPlace)
 
 
 def _kept_places(subject: Subject, rng: Randomness) -> float:
