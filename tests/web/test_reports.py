@@ -111,3 +111,25 @@ def test_a_listing_says_what_folders_are_and_hides_the_rest(roots: Roots) -> Non
     }
     assert [(each["name"], each["video"]) for each in found["pictures"]] == [("clip.mp4", True), ("one.JPG", False)]
     assert found["counts"] == {"folders": 4, "pictures": 2, "files": 1}
+
+
+def test_pictures_to_compare_methods_on_are_found_in_folders_below(roots: Roots, tmp_path: Path) -> None:
+    root = roots.folders[0]
+    for name in (
+        "ward/b.png",
+        "ward/a.png",
+        "clinic/c.jpg",
+        "clinic/deep/d.png",
+        "kept.private/e.png",
+        ".f/f.png",
+        "clip.mp4",
+    ):
+        (root / "photos" / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / "photos" / name).write_bytes(b"x")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "g.png").write_bytes(b"x")
+    (root / "photos" / "link").symlink_to(tmp_path / "outside")
+    places = [each["place"] for each in listing(roots, "0/photos")["samples"]]
+    assert places == [
+        f"0/photos/{name}" for name in ("clinic/c.jpg", "clinic/deep/d.png", "ward/a.png", "ward/b.png")
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import stat
 from pathlib import Path
@@ -12,6 +13,7 @@ from veilkit.pipeline.formats import foreign_kind
 from veilkit.web.roots import Roots, open_below
 
 _MOST = 2_000  # entries that are shown
+_SAMPLES, _LOOKED = 18, 200  # pictures on which methods are compared; folders that are looked through for them
 _KINDS = (("manifest.json", "release"), ("audit.json", "audit"), ("compare.json", "comparison"),
           ("gallery.json", "gallery"), ("study.html", "study"))  # fmt: skip
 
@@ -39,6 +41,7 @@ def listing(roots: Roots, text: str) -> dict[str, Any]:
             "pictures": [{"name": name, "place": f"{text}/{name}", "video": not is_image_name(name)}
                          for name in _first(pictures)],
             "files": [{"name": name, "place": f"{text}/{name}"} for name in _first(others)],
+            "samples": _samples(held, text),
         }  # fmt: skip
     finally:
         os.close(held)
@@ -54,6 +57,20 @@ def listing(roots: Roots, text: str) -> dict[str, Any]:
         "counts": {"folders": len(folders), "pictures": len(pictures), "files": len(others)},
         **listed,
     }
+
+
+def _samples(held: int, text: str) -> list[dict[str, str]]:
+    """Some pictures of the folder and of those below it, the first of each folder first."""
+    by_folder: list[list[dict[str, str]]] = []
+    for looked, (below, folders, files, _) in enumerate(os.fwalk(".", dir_fd=held, follow_symlinks=False)):
+        folders[:] = [name for name in _first(folders) if not name.startswith(".") and not name.endswith(".private")]
+        prefix = "/".join([text, *Path(below).parts])
+        shown = [name for name in _first(files) if not name.startswith(".") and is_image_name(name)]
+        by_folder.append([{"name": name, "place": f"{prefix}/{name}"} for name in shown[:_SAMPLES]])
+        if looked + 1 == _LOOKED:
+            break
+    turns = (each for turn in itertools.zip_longest(*by_folder) for each in turn if each is not None)
+    return list(itertools.islice(turns, _SAMPLES))
 
 
 def _first(names: list[str]) -> list[str]:

@@ -42,7 +42,7 @@ export function view() {
   function select(found) {
     if (!found.counts.pictures && !found.counts.folders) { say(t("start.none")); return; }
     chosen.source = found;
-    chosen.picture = found.pictures.find((each) => !each.video)?.place || null;
+    chosen.picture = found.samples[0]?.place || null;
     drawPick(); again();
   }
 
@@ -83,7 +83,7 @@ export function view() {
   function drawMethods() {
     if (!chosen.source) { methods.replaceChildren(h("p.soft", t("start.first"))); return; }
     chosen.shown ??= state.methods.filter((each) => each.first).map((each) => each.name);
-    const shots = chosen.source.pictures.filter((each) => !each.video).slice(0, 18);
+    const shots = chosen.source.samples;
     const thumbs = h("div.thumbs", { role: "group", "aria-label": t("start.onWhich") }, shots.map((each) => h("button", { type: "button", "aria-pressed": String(each.place === chosen.picture), "aria-label": legible(each.name), onclick: (event) => {
       chosen.picture = each.place;
       for (const other of thumbs.children) other.setAttribute("aria-pressed", String(other === event.currentTarget));
