@@ -77,9 +77,9 @@ def test_a_picture_is_fitted_whole_between_black_bars() -> None:
 
 def test_another_shape_is_another_release_and_the_same_one_is_kept(source: Path, tmp_path: Path) -> None:
     protect(source, tmp_path / "release", "mask", seed=0, size="32x32")
-    before = {file: file.stat().st_mtime_ns for file in (tmp_path / "release").glob("*.png")}
+    before = {file: file.stat().st_ctime_ns for file in (tmp_path / "release").glob("*.png")}
     protect(source, tmp_path / "release", "mask", seed=0, size="32x32")
-    assert {file: file.stat().st_mtime_ns for file in (tmp_path / "release").glob("*.png")} == before
+    assert {file: file.stat().st_ctime_ns for file in (tmp_path / "release").glob("*.png")} == before
     with pytest.raises(DestinationError, match="another format"):
         protect(source, tmp_path / "release", "mask", seed=0)
 

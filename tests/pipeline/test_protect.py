@@ -128,15 +128,20 @@ def test_another_method_or_key_does_not_go_into_a_finished_release(source: Path,
     assert snapshot(release) == before
 
 
+def test_times_of_files_do_not_tell_in_which_order_they_were_made(source: Path, tmp_path: Path) -> None:
+    protect(source, tmp_path / "release", "blur", names="keep")
+    assert len({path.stat().st_mtime_ns for path in (tmp_path / "release").rglob("*.png")}) == 1
+
+
 def test_a_second_run_does_nothing_twice(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     protect(source, tmp_path / "release", "noise")
     before = pictures(tmp_path / "release")
-    times = {path: path.stat().st_mtime_ns for path in (tmp_path / "release").glob("*.png")}
+    times = {path: path.stat().st_ctime_ns for path in (tmp_path / "release").glob("*.png")}
     monkeypatch.setattr(results, "encode", lambda *_: pytest.fail("a finished picture was done again"))
     outcome = protect(source, tmp_path / "release", "noise")
     assert (outcome.protected, outcome.new_key) == (6, False)
     assert pictures(tmp_path / "release") == before
-    assert {path: path.stat().st_mtime_ns for path in times} == times
+    assert {path: path.stat().st_ctime_ns for path in times} == times
 
 
 def test_results_that_were_lost_or_altered_are_made_again(source: Path, tmp_path: Path) -> None:
@@ -243,12 +248,12 @@ def test_a_disk_that_fills_up_stops_the_run_and_the_rest_follows(
 ) -> None:
     release, done = tmp_path / "release", 0
 
-    def nearly_full(target: Path, data: bytes, scratch: Path) -> None:
+    def nearly_full(target: Path, data: bytes, scratch: Path, *, undated: bool) -> None:
         nonlocal done
         done += 1
         if done == 4:
             (scratch / f"{os.getpid()}.part").symlink_to("/dev/full")
-        write_atomically(target, data, scratch)
+        write_atomically(target, data, scratch, undated=undated)
 
     monkeypatch.setattr(results, "write_atomically", nearly_full)
     with pytest.raises(DestinationError, match="disk is full"):

@@ -113,7 +113,7 @@ def test_sealing_goes_on_where_it_was_stopped(source: Path, tmp_path: Path, monk
     """Stopped between a picture and its sealed original, and once more in the middle of a sealed file."""
     written = 0
 
-    def stop(target: Path, data: bytes, scratch: Path) -> None:
+    def stop(target: Path, data: bytes, scratch: Path, *, undated: bool) -> None:
         nonlocal written
         written += 1
         if written == 3:
@@ -121,7 +121,7 @@ def test_sealing_goes_on_where_it_was_stopped(source: Path, tmp_path: Path, monk
         if written == 5:
             (scratch / f"{os.getpid()}.part").write_bytes(data[: len(data) // 2])
             raise KeyboardInterrupt
-        write_atomically(target, data, scratch)
+        write_atomically(target, data, scratch, undated=undated)
 
     monkeypatch.setattr(sealed_module, "write_atomically", stop)
     for count in (2, 3):

@@ -195,7 +195,7 @@ def test_a_server_that_was_killed_finds_its_job_again(folder: Path, tmp_path: Pa
         os.kill(server.pid, signal.SIGKILL)
         server.wait()
         os.kill(pid, signal.SIGKILL)  # as at a power cut: the job's process as well
-        done = {file: file.stat().st_mtime_ns for file in release.rglob("*.png")}
+        done = {file: file.stat().st_ctime_ns for file in release.rglob("*.png")}
         assert child["state"] == "running"
         assert not (release / "manifest.json").exists()
         server, web = start()
@@ -203,7 +203,7 @@ def test_a_server_that_was_killed_finds_its_job_again(folder: Path, tmp_path: Pa
         assert ended["state"] == "done", ended["errors"]
         assert ended["runs"] == 2
         assert len(list(release.rglob("*.png"))) == 72
-        assert all(file.stat().st_mtime_ns == when for file, when in done.items())
+        assert all(file.stat().st_ctime_ns == when for file, when in done.items())
     finally:
         server.terminate()
         assert server.wait(30) is not None

@@ -24,6 +24,7 @@ SUFFIX: dict[Format, str] = {"png": ".png", "jpeg": ".jpg"}
 JPEGS = (".jpg", ".jpeg", ".jpe", ".jfif")
 QUALITY = 95  # of a JPEG, unless told otherwise
 _STRIP = 512  # rows
+_TIME = 315_532_800  # 1 January 1980, UTC: the first that every archive can hold
 
 
 def to_pixels(image: Tensor) -> NDArray[np.uint8]:
@@ -90,10 +91,18 @@ def too_long(file: Path) -> bool:
     return False
 
 
-def write_atomically(target: Path, data: bytes, scratch: Path, *, durable: bool = False) -> None:
+def undate(file: Path) -> None:
+    """Give a file of a release the one time that all of them have: when each was made would tell their order."""
+    os.utime(file, (_TIME, _TIME))
+
+
+def write_atomically(
+    target: Path, data: bytes, scratch: Path, *, durable: bool = False, undated: bool = False
+) -> None:
     """Write `data` to `target` through a file in `scratch` (same file system): all of it or nothing is seen.
 
     durable: wait until the disk has it. Not for each picture: a resumed run checks their hashes instead.
+    undated: see `undate`.
     """
     temporary = scratch / f"{os.getpid()}.part"
     try:
@@ -102,6 +111,8 @@ def write_atomically(target: Path, data: bytes, scratch: Path, *, durable: bool 
             if durable:
                 out.flush()
                 os.fsync(out.fileno())
+        if undated:
+            undate(temporary)
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary.replace(target)
     except OSError as error:

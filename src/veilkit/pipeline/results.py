@@ -73,7 +73,7 @@ class Results:
         except RefusedImage as refusal:
             return refused_entry(entry, refusal.reason)
         data = encoded()
-        write_atomically(self.job.destination / entry.output, data, self.job.scratch)
+        write_atomically(self.job.destination / entry.output, data, self.job.scratch, undated=True)
         entry = replace(
             entry,
             state="done",

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from veilkit.errors import DestinationError, RefusedImage, VeilkitError
 from veilkit.media.reading import Limits, check_size, read_bytes, sha256
 from veilkit.media.video import VIDEO_SUFFIX, join_parts, open_clip
+from veilkit.media.writing import undate
 from veilkit.methods import InjectsIdentity, Method
 from veilkit.pipeline.ledger import Entry
 from veilkit.pipeline.video_blocks import VideoBlocks
@@ -68,6 +69,7 @@ class VideoWorker:
                     raise RefusedImage("it changed while it was being protected: run the same command again")
                 target.parent.mkdir(parents=True, exist_ok=True)
                 protected = hash_file(draft)
+                undate(draft)
                 draft.replace(target)
             finally:
                 draft.unlink(missing_ok=True)

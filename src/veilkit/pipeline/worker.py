@@ -251,7 +251,7 @@ class Worker:
         done = []
         for entry, image, recipe in zip(entries, images, recipes, strict=True):
             data = self._results.encoded(image, entry.output)
-            write_atomically(self.job.destination / entry.output, data, self.job.scratch)
+            write_atomically(self.job.destination / entry.output, data, self.job.scratch, undated=True)
             done.append(replace(entry, state="done", recipe=recipe, output_sha256=sha256(data), reason=None))
         return tuple(done)
 

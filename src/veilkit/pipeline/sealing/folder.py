@@ -51,7 +51,7 @@ class SealedFolder:
         """Seal the original of a protected picture; returns the entry that knows of it."""
         binding = Binding.of(original, entry.source, entry.output, entry.output_sha256 or "", key)
         data = seal(original, binding, self.recipients)
-        write_atomically(self.folder / (entry.output + SEALED_SUFFIX), data, self.scratch)
+        write_atomically(self.folder / (entry.output + SEALED_SUFFIX), data, self.scratch, undated=True)
         return replace(entry, sealed_sha256=sha256(data))
 
 
