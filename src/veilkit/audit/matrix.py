@@ -16,6 +16,7 @@ from veilkit.audit.result import AuditResult
 from veilkit.audit.run import REPORT, make_audit
 from veilkit.audit.verdicts.wording import at_least
 from veilkit.errors import CheckpointError, DataError, DestinationError, KeyFileError
+from veilkit.options import check_model_file
 from veilkit.pipeline.protect import protect
 
 MATRIX = "matrix.json"
@@ -74,6 +75,7 @@ def run_matrix(spec: AuditSpec, out: str | Path, *, workers: int = 1) -> tuple[A
 def audits(spec: AuditSpec, out: str | Path, *, workers: int = 1) -> Iterator[Audited]:
     """The audits of a spec, one after the other, each as soon as it is made; files as `run_matrix` says."""
     for start in (spec.start, *(dataset.start for dataset in spec.datasets)):
+        check_model_file(start)
         weights_facts(start)  # wrong weights are reported before anything is protected
     target = Path(out).resolve()
     try:

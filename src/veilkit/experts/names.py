@@ -75,8 +75,6 @@ def file_sha256(path: Path) -> str:
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-    except FileNotFoundError:
-        raise CheckpointError(f"{path}: no such model file") from None
     except OSError as error:
         raise CheckpointError(f"{path}: the model file cannot be read: {error.strerror}") from None
 
